@@ -80,10 +80,10 @@ static double time_stay(struct gpu *gpu)
 static double time_event(void *kernel)
 {
     uint64_t start = clock_ns();
-    CHECK(cuda_osdda.grant(kernel, 1, 2, 1) && cuda_osdda.drain(kernel));
+    CHECK(cuda_osdda.grant(kernel, 1, 2, 1) && cuda_osdda.drain(kernel, NULL) == GORDIAN_OK);
     double took = since_us(start);
     CHECK(cuda_osdda.release(kernel, 1, 2, 1) && cuda_osdda.settle(kernel) &&
-          cuda_osdda.drain(kernel));
+          cuda_osdda.drain(kernel, NULL) == GORDIAN_OK);
     return took;
 }
 

@@ -43,8 +43,10 @@ struct rig {
     void *state;
 };
 
-static gordian_status rig_open(void **engine, struct rag *rag, gordian_error *error)
+static gordian_status rig_open(void **engine, const struct detect_engine *table, struct rag *rag,
+                               gordian_error *error)
 {
+    (void)table;
     struct rig *rig = calloc(1, sizeof *rig);
     REQUIRE(rig != NULL);
     rig->rag = rag;
@@ -149,7 +151,7 @@ static gordian_system *open_rig(void)
     gordian_system *system = open_system("reduce");
     system->engine->close(system->state);
     system->engine = system->hooks = &rig_engine;
-    must(rig_open(&system->state, &system->graph, &error), &error);
+    must(rig_open(&system->state, &rig_engine, &system->graph, &error), &error);
     return system;
 }
 

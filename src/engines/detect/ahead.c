@@ -1,4 +1,4 @@
-/* What lies ahead of a process, as a system of its own. */
+/* The part of the wait-for graph that lies ahead of a process, as a system of its own. */
 #include "engines/detect/ahead.h"
 
 #include "foundation/base/error.h"
@@ -6,7 +6,7 @@
 
 /* ------------------------------------------------------------------ ids */
 
-/* The id in `local` of one that lies ahead. */
+/* Returns the id in `local` of a process or resource that lies ahead. */
 static uint32_t ahead_place(const struct ahead_ids *ids, uint32_t id)
 {
     struct hash_probe probe = hash_probe(&ids->table, hash_word(id));
@@ -23,7 +23,7 @@ static void put_ids(const void *context, struct hash *table)
         hash_put(table, hash_word(ids->ids[i]), i);
 }
 
-/* Adds it unless it is there; false: no memory. */
+/* Adds an id unless it is there already. Returns false if out of memory. */
 static bool add_ahead_id(struct ahead_ids *ids, const gordian_allocator *memory, uint32_t id)
 {
     if (ahead_place(ids, id) != NONE)
@@ -50,7 +50,7 @@ static void free_ids(struct ahead_ids *ids, const gordian_allocator *memory)
 
 /* ------------------------------------------------------------------ looking ahead */
 
-/* The holders of a resource that was not met before. */
+/* Adds the holders of a resource, on the first visit. */
 static bool meet_resource(struct ahead *ahead, uint32_t resource, uint32_t limit)
 {
     struct rag_edge hold;
@@ -103,7 +103,7 @@ static gordian_status add_all(struct ahead *ahead, gordian_error *error)
     return GORDIAN_OK;
 }
 
-/* GORDIAN_STATUS_END: it did not become what it is. */
+/* Feeds one event to the small system. GORDIAN_STATUS_END: its outcome is not the expected one. */
 static gordian_status feed_edge(struct ahead *ahead, const gordian_event *event, bool waits,
                                 gordian_error *error)
 {
@@ -126,8 +126,9 @@ static gordian_status feed_hold(struct ahead *ahead, struct rag_edge hold, gordi
     return feed_edge(ahead, &event, false, error);
 }
 
-/* Further holders are put in front of those there are: the first, then the others from the last on,
- * so that they come to stand as they do now. */
+/* Adds the holders in the order that gives the small system's list the order of the original. New
+ * holders go in front of the existing ones, so the first goes first and the others follow from the
+ * last on. */
 static gordian_status feed_holders(struct ahead *ahead, uint32_t resource, uint32_t **refs,
                                    uint32_t *room, gordian_error *error)
 {
@@ -184,18 +185,15 @@ gordian_status ahead_open(struct ahead *ahead, const gordian_system *system, uin
     THEN(status, gordian_open(&ahead->local, &options, error));
     THEN(status, system_grow_model(ahead->local, ahead->graph->model, error));
     THEN(status, add_all(ahead, error));
-    if (status == GORDIAN_OK) {
-        status = GORDIAN_OK;
-        uint32_t *refs = NULL, ref_room = 0;
-        gordian_want *wants = NULL;
-        size_t want_room = 0;
-        for (uint32_t i = 0; i < ahead->resources.count && status == GORDIAN_OK; i++)
-            status = feed_holders(ahead, ahead->resources.ids[i], &refs, &ref_room, error);
-        for (uint32_t i = 0; i < ahead->processes.count && status == GORDIAN_OK; i++)
-            if (rag_waits(ahead->graph, ahead->processes.ids[i]))
-                status = feed_wait(ahead, ahead->processes.ids[i], &wants, &want_room, error);
-        memory_free_all(&ahead->memory, refs, wants);
-    }
+    uint32_t *refs = NULL, ref_room = 0;
+    gordian_want *wants = NULL;
+    size_t want_room = 0;
+    for (uint32_t i = 0; i < ahead->resources.count && status == GORDIAN_OK; i++)
+        status = feed_holders(ahead, ahead->resources.ids[i], &refs, &ref_room, error);
+    for (uint32_t i = 0; i < ahead->processes.count && status == GORDIAN_OK; i++)
+        if (rag_waits(ahead->graph, ahead->processes.ids[i]))
+            status = feed_wait(ahead, ahead->processes.ids[i], &wants, &want_room, error);
+    memory_free_all(&ahead->memory, refs, wants);
     if (status != GORDIAN_OK)
         ahead_close(ahead);
     return status;
@@ -236,7 +234,8 @@ gordian_status ahead_explain(gordian_system *system, uint32_t process, uint32_t 
     return status;
 }
 
-/* Of a system where one that waits needs any one of several: forwards, until somebody runs. */
+/* For systems in which a waiting process needs any one of several: searches forwards until it meets
+ * a running process. */
 static gordian_status is_dead_ahead(gordian_system *system, uint32_t process, bool *dead,
                                     gordian_error *error)
 {
@@ -262,6 +261,10 @@ gordian_status system_is_dead(gordian_system *system, uint32_t process, bool *de
         return GORDIAN_OK;
     if (system->hooks->is_dead) {
         *dead = system->hooks->is_dead(system->state, process);
+        return GORDIAN_OK;
+    }
+    if (system->hooks->closed_by) {
+        *dead = system->hooks->closed_by(system->state, process) != NONE;
         return GORDIAN_OK;
     }
     if (graph->model != GORDIAN_MODEL_GENERAL)

@@ -1,8 +1,8 @@
 /*
- * Events: checked, then carried out on the graph, then judged by the engine.
+ * Events: check the event, apply it to the wait-for graph, let the engine judge the result.
  *
- * An event is refused or fails before anything has changed; what it may need
- * is reserved first. The common case, one unit of a one-unit resource, is short.
+ * An event is refused or fails before anything changes; everything it may need is reserved first.
+ * The common case, one unit of a one-unit resource, takes few steps.
  */
 #include "engines/detect/one_unit.h"
 #include "engines/detect/shared.h"
@@ -18,8 +18,8 @@ static gordian_status answer_with(gordian_result *result, gordian_outcome outcom
 
 /* ---- requests */
 
-/* Sorts by resource and adds up what names the same one. 0: a sum overflows, so it is over any
- * total. */
+/* Sorts wants by resource and merges those of the same resource. Units become 0 if the sum
+ * overflows: it is then more than any total. */
 static size_t merge_wants(gordian_want *wants, size_t count)
 {
     sort_wants(wants, count);
@@ -33,7 +33,8 @@ static size_t merge_wants(gordian_want *wants, size_t count)
     return kept + 1;
 }
 
-/* An await is a resource to the engines only: nobody requests, holds or releases it by name. */
+/* Tells whether events may not name this resource. An await is a resource for the engines only: no
+ * event requests, holds or releases it by name. */
 static bool is_unknown(const struct rag *graph, uint32_t resource)
 {
     return !rag_is_resource(graph, resource) || graph->resources_more[resource].flags & RAG_AWAIT;
@@ -55,7 +56,7 @@ static gordian_refusal check_want(const struct rag *graph, uint32_t resource, ui
     return GORDIAN_REFUSAL_NONE;
 }
 
-/* Copies the wants of an event into the system's own list, in order and merged. */
+/* Copies the wants of an event to the system's own list, sorted and merged. */
 static gordian_status copy_event_wants(gordian_system *system, const gordian_event *event,
                                        size_t *count, gordian_refusal *refusal,
                                        gordian_error *error)
@@ -96,7 +97,7 @@ static gordian_status grant_wants(gordian_system *system, uint32_t process,
     return answer_with(result, GORDIAN_OUTCOME_GRANTED);
 }
 
-/* Any request but one unit of a one-unit resource. */
+/* Handles every request other than one unit of a one-unit resource. */
 static gordian_status request_wants(gordian_system *system, uint32_t process,
                                     const gordian_want *wants, size_t count, gordian_result *result,
                                     gordian_error *error)
@@ -107,7 +108,7 @@ static gordian_status request_wants(gordian_system *system, uint32_t process,
         fits = rag_free_units(graph, wants[i].resource) >= wants[i].units;
     if (fits)
         return grant_wants(system, process, wants, count, result, error);
-    /* Serving this request later lists its wants in system->wants: make that room now. */
+    /* Serving this request later lists its wants in system->wants: reserve that memory now. */
     if (!memory_grow(&graph->memory, &system->wants, &system->want_room, count,
                      sizeof *system->wants) ||
         !rag_reserve_block(graph, count))
@@ -115,7 +116,7 @@ static gordian_status request_wants(gordian_system *system, uint32_t process,
     if (count > 1 || wants[0].units > 1)
         TRY(system_grow_model(system, GORDIAN_MODEL_GENERAL, error));
 
-    /* `wants` is system->wants itself, or the caller's single one. */
+    /* `wants` is system->wants itself, or the caller's single want. */
     rag_block(graph, process, count > 1 ? system->wants : wants, count);
     return answer_with(result, judge_block(system, process));
 }
@@ -157,7 +158,8 @@ static gordian_status apply_request(gordian_system *system, const gordian_event 
                    : request_wants(system, process, system->wants, count, result, error);
 }
 
-/* A snapshot's line: holds without asking, past whoever waits. */
+/* Applies a `hold` line of a snapshot: the process holds units without a request, ahead of all
+ * waiters. */
 static gordian_status apply_hold(gordian_system *system, const gordian_event *event,
                                  gordian_result *result, gordian_error *error)
 {
@@ -177,14 +179,14 @@ static gordian_status apply_hold(gordian_system *system, const gordian_event *ev
 
 /* ---- serving */
 
-/* Few processes have a path, so this costs nearly nothing where the hook would be too much. */
+/* Few processes have a path, so this test costs much less than calling the hook every time. */
 static inline void tell_awake(gordian_system *system, uint32_t process)
 {
     if (__builtin_expect(system->graph.processes[process].path != NONE, 0) && system->hooks->awake)
         system->hooks->awake(system->state, process);
 }
 
-/* Serves the whole pending request of `process`; there is room for everything. */
+/* Serves the whole pending request of `process`. All memory is reserved. */
 static void serve_process(gordian_system *system, uint32_t process, uint32_t from)
 {
     struct rag *graph = &system->graph;
@@ -202,7 +204,7 @@ static void serve_process(gordian_system *system, uint32_t process, uint32_t fro
     RUN_HOOK(system, serve, process, from, system->wants, count);
 }
 
-/* Serves who waits for `resource`, in order of arrival, while any of it is free. */
+/* Serves the waiters of `resource` in order of arrival while units are free. */
 static void serve_queue(gordian_system *system, uint32_t resource, uint32_t from)
 {
     struct rag *graph = &system->graph;
@@ -228,8 +230,7 @@ static void sink_cursor(struct queue_cursor *heap, size_t count, size_t at)
     heap[at] = moving;
 }
 
-/* Moves the first cursor on, or drops it when its queue ends or nothing is left to
- * be had from it. */
+/* Advances the first cursor. Drops it if its queue ends or nothing of its resource is free. */
 static size_t advance_cursor(const struct rag *graph, struct queue_cursor *heap, size_t count)
 {
     uint32_t next = rag_queued(graph, heap[0].ref).next;
@@ -244,8 +245,8 @@ static size_t advance_cursor(const struct rag *graph, struct queue_cursor *heap,
     return count;
 }
 
-/* Serves from several queues at once, in order of arrival over all of them: a heap of
- * one cursor a queue. `cursors` holds the resources given back. */
+/* Serves several queues at once, in order of arrival over all of them, with a heap of one cursor
+ * for each queue. `cursors` holds the released resources. */
 void system_serve_queues(gordian_system *system, size_t count, uint32_t from)
 {
     struct rag *graph = &system->graph;
@@ -263,7 +264,7 @@ void system_serve_queues(gordian_system *system, size_t count, uint32_t from)
     while (kept) {
         uint64_t arrival = heap[0].arrival;
         uint32_t process = rag_queued(graph, heap[0].ref).process;
-        /* Every cursor at this process moves on first: serving it takes its edges away. */
+        /* Advance every cursor at this process first: serving the process removes its edges. */
         while (kept && heap[0].arrival == arrival)
             kept = advance_cursor(graph, heap, kept);
         if (rag_fits(graph, process))
@@ -273,7 +274,7 @@ void system_serve_queues(gordian_system *system, size_t count, uint32_t from)
 
 /* ---- giving back */
 
-/* Would the pending request of `process` fit after `units` more of `resource` are free? */
+/* Tells whether the pending request of `process` fits once `units` more of `resource` are free. */
 static bool hand_over_fits(const struct rag *graph, uint32_t process, uint32_t resource,
                            uint64_t units)
 {
@@ -362,9 +363,8 @@ static gordian_status apply_release(gordian_system *system, const gordian_event 
 
 void system_give_up(gordian_system *system, uint32_t process)
 {
+    system->graph.opened = NONE;
     RUN_HOOK(system, cancel, process);
-    if (system->hooks->opened)
-        system->opened = system->hooks->opened(system->state);
     rag_unblock(&system->graph, process);
 }
 
@@ -372,7 +372,7 @@ static gordian_status apply_cancel(gordian_system *system, const gordian_event *
                                    gordian_result *result, gordian_error *error)
 {
     struct rag *graph = &system->graph;
-    system->opened = NONE;
+    system->graph.opened = NONE;
     if (!rag_is_process(graph, event->process))
         return refuse_event(result, GORDIAN_REFUSAL_UNKNOWN_PROCESS);
     if (!rag_waits(graph, event->process))
@@ -386,7 +386,7 @@ static gordian_status apply_cancel(gordian_system *system, const gordian_event *
     return answer_with(result, GORDIAN_OUTCOME_CANCELLED);
 }
 
-/* Gives back everything `process` holds; the cursors list the resources. */
+/* Releases everything that `process` holds and lists the resources in the cursors. */
 static size_t return_all(gordian_system *system, uint32_t process)
 {
     struct rag *graph = &system->graph;
@@ -406,7 +406,7 @@ static gordian_status exit_process(gordian_system *system, const gordian_event *
 {
     struct rag *graph = &system->graph;
     uint32_t process = event->process;
-    system->opened = NONE;
+    system->graph.opened = NONE;
     if (!rag_is_process(graph, process))
         return refuse_event(result, GORDIAN_REFUSAL_UNKNOWN_PROCESS);
     size_t held = 0;
@@ -427,7 +427,8 @@ static gordian_status exit_process(gordian_system *system, const gordian_event *
     if (system->await_count)
         system_end_served(system, served);
     RUN_HOOK(system, settle);
-    graph->processes_more[process].born = graph->clock++; /* the name may come back, younger */
+    graph->processes_more[process].born =
+        graph->clock++; /* The name may be used again, by a younger process. */
     return answer_with(result, GORDIAN_OUTCOME_EXITED);
 }
 
@@ -442,7 +443,7 @@ static inline gordian_status feed_one(gordian_system *system, const gordian_even
     switch (event->op) {
     case GORDIAN_OP_REQUEST:
     case GORDIAN_OP_WAIT:
-        return apply_request(system, event, result, error); /* serves nobody */
+        return apply_request(system, event, result, error); /* This one serves no process. */
     case GORDIAN_OP_RELEASE:
         status = apply_release(system, event, result, error);
         if (system->await_count)

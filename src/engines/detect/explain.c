@@ -1,10 +1,10 @@
 /*
  * Witnesses: why a process can never run again.
  *
- * In a single-unit system, for a process on a cycle, the cycle. Otherwise a set of
- * dead processes that hold each other up whatever everybody else does. The dead that
- * can be reached from the process (who holds what it waits for, and so on) are such a set;
- * those of them that lead back to the process are often a smaller one.
+ * In a single-unit system the witness of a process on a cycle is the cycle. Otherwise it is a set
+ * of dead processes that block each other whatever all other processes do. The dead processes that
+ * can be reached from the process (holders of what it waits for, and so on) are such a set. Those
+ * of them from which the process can be reached are often a smaller one.
  */
 #include "engines/detect/ahead.h"
 #include "foundation/base/bits.h"
@@ -12,19 +12,19 @@
 
 #include <string.h>
 
-/* Processes and resources up to which the whole graph is looked at anyway. */
+/* Up to this many processes and resources the whole graph is searched anyway. */
 #define EXPLAIN_SMALL 2048
 
 struct inquiry {
     gordian_system *system;
     const struct rag *graph;
     uint32_t process;
-    uint64_t *dead;      /* sets of processes: can never run again, */
-    uint64_t *ahead;     /* reachable from the process, */
-    uint64_t *members;   /* the witness */
-    uint64_t *looked_at; /* set of resources */
-    uint64_t *free;      /* by resource: free if all but the members finish */
-    uint32_t *queue;     /* processes still to be looked at */
+    uint64_t *dead;      /* set of processes that can never run again */
+    uint64_t *ahead;     /* set of processes that can be reached from the process */
+    uint64_t *members;   /* set of processes: the witness */
+    uint64_t *looked_at; /* set of resources that were visited */
+    uint64_t *free;      /* by resource: free units if all but the members finish */
+    uint32_t *queue;     /* processes that are not visited yet */
     size_t queued;
 };
 
@@ -65,7 +65,7 @@ static gordian_status append_witness_edge(gordian_system *system, gordian_witnes
 
 /* ---- cycles */
 
-/* By following the waits: nobody else is looked at. */
+/* Follows the waits of this process and looks at no other. */
 static bool is_on_cycle(const struct rag *graph, uint32_t process)
 {
     uint32_t at = process;
@@ -108,7 +108,7 @@ static void enqueue_process(struct inquiry *inquiry, uint64_t *set, uint32_t pro
     inquiry->queue[inquiry->queued++] = process;
 }
 
-/* First look at this resource? */
+/* Returns true on the first visit of this resource. */
 static bool visit_resource_once(struct inquiry *inquiry, uint32_t resource)
 {
     if (bits_test(inquiry->looked_at, resource))
@@ -124,7 +124,8 @@ static void start_round(struct inquiry *inquiry, uint64_t *set)
     enqueue_process(inquiry, set, inquiry->process);
 }
 
-/* The dead who hold what the process waits for, who hold what those wait for, ... */
+/* Collects the dead holders of what the process waits for, the dead holders of what those wait for,
+ * and so on. */
 static void find_ahead(struct inquiry *inquiry)
 {
     const struct rag *graph = inquiry->graph;
@@ -143,7 +144,7 @@ static void find_ahead(struct inquiry *inquiry)
     }
 }
 
-/* Those of the ones ahead who wait for the process, who wait for those, ... */
+/* Keeps those of them from which the process can be reached. */
 static void find_members(struct inquiry *inquiry)
 {
     const struct rag *graph = inquiry->graph;
@@ -184,8 +185,8 @@ static bool request_fits_free(const struct inquiry *inquiry, uint32_t process)
     return true;
 }
 
-/* Drops the members that could finish if everybody else did; is the process still
- * among the rest? */
+/* Drops the members that could finish if all other processes did. Tells whether the process is
+ * still a member. */
 static bool reduce_members(struct inquiry *inquiry)
 {
     const struct rag *graph = inquiry->graph;
@@ -245,7 +246,7 @@ static gordian_status can_still_run(const gordian_system *system, uint32_t proce
                 gordian_process_name(system, process));
 }
 
-/* By the whole graph. */
+/* Searches the whole graph. */
 static gordian_status explain_all(gordian_system *system, uint32_t process,
                                   gordian_witness *witness, gordian_error *error)
 {
@@ -284,10 +285,11 @@ gordian_status gordian_explain(gordian_system *system, uint32_t process, gordian
     SYSTEM_SCOPE(system);
     if (!rag_is_process(graph, process))
         return fail(error, GORDIAN_STATUS_INPUT, "there is no process %u", process);
-    /* Who is on a cycle is deadlocked: to find all who are would take much longer. */
+    /* A process on a cycle is deadlocked. Finding all deadlocked processes would take much longer.
+     */
     if (graph->model == GORDIAN_MODEL_SINGLE_UNIT && is_on_cycle(graph, process))
         return explain_cycle(system, process, SIZE_MAX, witness, error);
-    /* In a large system, if it can be, by what lies ahead of the process alone. */
+    /* In a large system search only what lies ahead of the process, if possible. */
     if (all + graph->resource_limit > EXPLAIN_SMALL) {
         gordian_status status = ahead_explain(system, process, all / 8, witness, NULL);
         if (status == GORDIAN_STATUS_INPUT)
@@ -311,7 +313,7 @@ uint32_t system_closed_by(const gordian_system *system, uint32_t process)
 
 uint32_t system_opened(const gordian_system *system)
 {
-    return system->opened;
+    return system->hooks->closed_by ? system->graph.opened : NONE;
 }
 
 uint32_t system_next_ahead(const gordian_system *system, uint32_t process)

@@ -1,11 +1,11 @@
 /*
- * Replaying a trace: each line's names become ids, the event is fed to the system, and what
- * came of it is handed out as a step.
+ * Replays a trace: turns the names of each line into ids, feeds the event to the system and returns
+ * what came of it as a step.
  *
- * Processes come into being with their first event that is not refused, or their
- * `process` line. One that has exited lingers, so that a line about it is still
- * understood; the list of those that linger is bounded, and with it the memory of a
- * trace in which ever new processes come and go.
+ * A process is created by its `process` line or by its first event that is not refused. A process
+ * that has exited lingers, so that later lines about it still have a meaning. The list of lingering
+ * processes is bounded, which bounds the memory for a trace in which ever new processes come and
+ * go.
  */
 #include "engines/detect/system.h"
 #include "engines/rag/trace_ahead.h"
@@ -15,8 +15,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Processes that have exited and had no event since, oldest first: a doubly linked list
- * through an array by process id. */
+/* Processes that have exited and had no event since, oldest first: a doubly linked list in an array
+ * by process id. */
 struct linger {
     struct linger_link {
         uint32_t older, newer; /* NONE at the ends; both ABSENT: not in the list */
@@ -27,9 +27,9 @@ struct linger {
 };
 
 #define ABSENT (NONE - 1)
-/* Graphs below this fit the nearer caches, where fetching ahead only costs. */
+/* Smaller graphs fit the caches: prefetching would only cost time. */
 #define FAR (1u << 14)
-/* Names nobody, but is not NONE: a hand-over to a process that does not exist. */
+/* The id of no process, but not NONE: a hand-over to a process that does not exist. */
 #define STRANGER (NONE - 1)
 
 struct gordian_replay {
@@ -37,8 +37,8 @@ struct gordian_replay {
     gordian_allocator memory;
     gordian_trace trace;
     struct trace_ahead ahead;
-    /* The lines ahead, by their number there, as events; a bit of `odd` for one that is none, or
-     * had a name that nobody had when they were looked up. */
+    /* The lines ahead as events, by their number there. `odd` has a bit for each line that is no
+     * event, or has a name that was unknown when it was looked up. */
     gordian_event events[READER_AHEAD_LINES];
     gordian_result results[READER_AHEAD_LINES];
     uint64_t odd;
@@ -48,7 +48,7 @@ struct gordian_replay {
     uint64_t *sums; /* by resource, all zero between calls: see over_total_item */
     size_t sum_room;
     struct linger linger;
-    bool stuck;     /* the last step ended in a deadlock: the caller may recover from it */
+    bool stuck;     /* the last step ended in a deadlock, from which the caller may recover */
     uint64_t clock; /* the graph's, and its limit of processes, after the last step */
     uint32_t known;
     char process[GORDIAN_NAME_MAX + 1];
@@ -88,7 +88,7 @@ void gordian_replay_close(gordian_replay *replay)
     memory_free_all(&memory, replay->wants, replay->sums, replay->linger.links, replay);
 }
 
-/* ---- those that have exited */
+/* ---- processes that have exited */
 
 static bool linger_reserve(gordian_replay *replay, uint32_t process)
 {
@@ -118,7 +118,7 @@ static void linger_leave(struct linger *linger, uint32_t process)
     linger->count--;
 }
 
-/* Room must have been made. */
+/* Appends a process. The caller has reserved the memory. */
 static void linger_join(struct linger *linger, uint32_t process)
 {
     linger->links[process] = (struct linger_link){.older = linger->newest, .newer = NONE};
@@ -127,9 +127,9 @@ static void linger_join(struct linger *linger, uint32_t process)
     linger->count++;
 }
 
-/* Recovery ends processes between two steps, and they linger like any other. Those are the ones
- * born again since the last step that hold and want nothing. (Memory for the list may
- * lack: they then merely stay known.) */
+/* Appends the processes that recovery has ended between two steps: those that were born again since
+ * the last step and neither hold nor want anything. Without memory for the list they just stay
+ * known. */
 static void linger_recovered(gordian_replay *replay)
 {
     const struct rag *graph = system_graph(replay->system);
@@ -205,8 +205,8 @@ static gordian_status replay_process_line(gordian_replay *replay, gordian_error 
 
 /* ---- refusals */
 
-/* The word with which a request exceeds what a resource has in all: alone, or together with the
- * words before it that name the same resource. */
+/* Finds the word with which a request exceeds the total of a resource, alone or together with
+ * earlier words that name the same resource. */
 static gordian_status over_total_item(gordian_replay *replay, const gordian_trace_item **item,
                                       gordian_error *error)
 {
@@ -246,7 +246,7 @@ static const gordian_word *unknown_resource(const gordian_replay *replay)
     return &trace->verb;
 }
 
-/* Finds the word a refusal is about. */
+/* Finds the word that a refusal is about. */
 static gordian_status blame_refusal(gordian_replay *replay, gordian_refusal refusal,
                                     const gordian_word **word, gordian_error *error)
 {
@@ -283,7 +283,7 @@ static gordian_status blame_refusal(gordian_replay *replay, gordian_refusal refu
     return GORDIAN_OK;
 }
 
-/* Why: the system knows the names of ids only, the text also those without an id. */
+/* Explains a refusal. The system knows names of ids only; the text has names without an id too. */
 static gordian_status explain_refusal(gordian_replay *replay, gordian_step *step,
                                       gordian_error *error)
 {
@@ -308,7 +308,8 @@ static gordian_status explain_refusal(gordian_replay *replay, gordian_step *step
 
 /* ---- events */
 
-/* Those whose acts are awaited come into being by that; one that has exited is known again. */
+/* Collects the processes that can act. They are created by this line; one that has exited is known
+ * again. */
 static gordian_status gather_awaited(gordian_replay *replay, gordian_event *event,
                                      gordian_error *error)
 {
@@ -328,14 +329,15 @@ static gordian_status gather_awaited(gordian_replay *replay, gordian_event *even
         }
         replay->wants[i] = (gordian_want){.units = 1, .resource = id};
     }
-    event->process = find_process(replay, &trace->name); /* it may await itself */
+    event->process =
+        find_process(replay, &trace->name); /* A process may await an act of its own. */
     event->wants = replay->wants;
     event->want_count = trace->item_count;
     event->units = trace->units;
     return trace_place_error(&replay->trace, &replay->trace.verb, status, error);
 }
 
-/* The current line as an event; unknown names become NONE. */
+/* Makes an event of the current line. Unknown names become NONE. */
 static gordian_status make_event(gordian_replay *replay, gordian_event *event, gordian_error *error)
 {
     const gordian_trace *trace = &replay->trace;
@@ -348,7 +350,7 @@ static gordian_status make_event(gordian_replay *replay, gordian_event *event, g
     if (trace->to.text) {
         event->to = find_process(replay, &trace->to);
         if (event->to == NONE)
-            event->to = STRANGER; /* NONE would mean: nobody is named */
+            event->to = STRANGER; /* NONE would mean that the line names no process */
     }
     if (trace->op == GORDIAN_OP_AWAIT)
         return gather_awaited(replay, event, error);
@@ -380,7 +382,7 @@ static void note_exits(struct linger *linger, const gordian_event *event)
         linger_join(linger, event->process);
 }
 
-/* What the caller may do now is seen at the next step, see linger_recovered. */
+/* Notes whether the caller may recover before the next step (see linger_recovered). */
 static void note_outcome(gordian_replay *replay, unsigned outcome)
 {
     replay->stuck = outcome == GORDIAN_OUTCOME_DEADLOCK || outcome == GORDIAN_OUTCOME_DOOMED;
@@ -390,7 +392,7 @@ static void note_outcome(gordian_replay *replay, unsigned outcome)
     }
 }
 
-/* Feeds the event of `step`, whose process exists unless it is NONE. */
+/* Feeds the event of `step`. Its process exists unless it is NONE. */
 static gordian_status feed_step(gordian_replay *replay, gordian_step *step, gordian_error *error)
 {
     gordian_event *event = &step->event;
@@ -443,7 +445,7 @@ static gordian_status replay_event_line(gordian_replay *replay, gordian_step *st
 
 /* ---- plain lines */
 
-/* Those ahead have been looked up: their records are fetched. */
+/* Prefetches the records of the lines ahead, whose names have been looked up. */
 static void expect_records(const gordian_replay *replay)
 {
     const struct rag *graph = system_graph(replay->system);
@@ -488,7 +490,7 @@ static const struct trace_plain *next_plain(gordian_replay *replay)
     return plain && plain->shape == TRACE_EVENT ? plain : NULL;
 }
 
-/* How many of the next lines can be fed as they were looked up. */
+/* Returns how many of the next lines can be fed as they were looked up. */
 static size_t count_run(const gordian_replay *replay)
 {
     const struct rag *graph = system_graph(replay->system);
@@ -500,7 +502,7 @@ static size_t count_run(const gordian_replay *replay)
                : replay->trace.inside->reader.ahead->line_count - ahead->line;
 }
 
-/* Line i of those ahead, whose words begin at `edge`. */
+/* Fills the step of line i of those ahead, whose words begin at `edge`. */
 static inline void fill_step(gordian_replay *replay, gordian_step *step, uint32_t i, uint32_t edge)
 {
     const struct reader *reader = &replay->trace.inside->reader;
@@ -527,8 +529,8 @@ static void fill_steps(gordian_replay *replay, gordian_step *steps, size_t count
     reader_pass(reader, (uint32_t)count, edge);
 }
 
-/* Takes the next lines the short way, as far as they are plain, whoever they name was known when
- * they were looked up, and nobody is stuck; how many. */
+/* Takes the next lines on the fast path: as long as they are plain, their names were known when
+ * they were looked up, and no process is stuck. Returns how many. */
 static size_t replay_run(gordian_replay *replay, gordian_step *steps, size_t room)
 {
     size_t count = next_plain(replay) ? count_run(replay) : 0;
@@ -547,9 +549,9 @@ static size_t replay_run(gordian_replay *replay, gordian_step *steps, size_t roo
     return count;
 }
 
-/* The next line, if it is plain and all right, with names that may have come or gone since those
- * ahead were looked up; false: nothing has happened, it must be read as a whole. A refusal
- * changes nothing, so whoever explains it may ask the system again. */
+/* Takes the next line if it is plain and valid. Its names may have been added or removed since the
+ * lines ahead were looked up. Returns false if nothing has happened: then the line is read as a
+ * whole. A refusal changes nothing, so its explanation can ask the system again. */
 static bool replay_plain(gordian_replay *replay, gordian_step *step)
 {
     const struct rag *graph = system_graph(replay->system);
@@ -570,20 +572,18 @@ static bool replay_plain(gordian_replay *replay, gordian_step *step)
 
 /* ---- steps */
 
-/* What the caller may have done since the last one. */
+/* Accounts for what the caller may have done since the last step. */
 static void settle_exits(gordian_replay *replay)
 {
     if (replay->stuck)
         linger_recovered(replay);
     replay->stuck = false;
-    if (replay->linger.count > GORDIAN_LINGER) {
-        /* Forgets who exited longest ago. One that the caller has used behind our back cannot be
-         * removed; it only leaves the list. */
-        while (replay->linger.count > GORDIAN_LINGER) {
-            uint32_t process = replay->linger.oldest;
-            linger_leave(&replay->linger, process);
-            gordian_remove_process(replay->system, process, NULL);
-        }
+    /* Forget the processes that exited longest ago. One that the caller has used meanwhile
+     * cannot be removed; it only leaves the list. */
+    while (replay->linger.count > GORDIAN_LINGER) {
+        uint32_t process = replay->linger.oldest;
+        linger_leave(&replay->linger, process);
+        gordian_remove_process(replay->system, process, NULL);
     }
 }
 

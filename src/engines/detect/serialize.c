@@ -1,5 +1,5 @@
 /*
- * The image of a system, all varints:
+ * Serializes a system. All numbers are varints:
  *
  *     version, model, clock
  *     process limit, by id: 0 free | 1 name, born, priority, cost
@@ -8,8 +8,8 @@
  *     free ids: as above
  *     by process id, if in use: holds, in the order of its list: units, resource, pooled
  *     by resource id, if in use: how many pooled holders, and their processes in order
- *     waiting: count, in order of arrival: process, arrival less the one before, wants
- *     awaits: count, the resources that are (acts.c); not in version 1
+ *     waiting: count, in order of arrival: process, arrival minus the previous arrival, wants
+ *     awaits: count, the resources that are awaits (acts.c); not in version 1
  */
 #include "engines/detect/serialize.h"
 
@@ -161,7 +161,7 @@ struct loading {
     struct bytes_in *in;
     gordian_error *error;
     uint64_t clock;
-    uint32_t *list; /* room for one number a process or resource */
+    uint32_t *list; /* capacity: a number for each process or resource */
     uint32_t *refs; /* by process, for rag_order_holders */
 };
 
@@ -170,7 +170,8 @@ static gordian_status fail_graph_state(const struct loading *loading, const char
     return fail(loading->error, GORDIAN_STATUS_INPUT, "not the image of a system: %s", what);
 }
 
-/* A name, NUL-terminated; NULL: the empty one, which is none. */
+/* Reads a name into the buffer, NUL-terminated. Returns NULL for the empty name, which means no
+ * name. */
 static const char *load_name(struct bytes_in *in, char buffer[GORDIAN_NAME_MAX + 1])
 {
     size_t length;
@@ -220,8 +221,8 @@ static gordian_status load_graph_resource(struct loading *loading)
     return gordian_add_resource(loading->system, name, units ? units : 1, NULL, loading->error);
 }
 
-/* The ids of a kind that are free: all came into being above, these go again, the one to be used
- * first last. Which are free was said with each: `loading->list` has a 1 for them. */
+/* Reads the free ids of a kind. All ids were created above; these are removed again, and the one to
+ * be used first is removed last. `loading->list` has a 1 for each id that was said to be free. */
 static gordian_status load_freed_ids(struct loading *loading, uint32_t limit,
                                      gordian_status (*removes)(gordian_system *, uint32_t,
                                                                gordian_error *))
@@ -245,7 +246,7 @@ static gordian_status load_freed_ids(struct loading *loading, uint32_t limit,
     return GORDIAN_OK;
 }
 
-/* Everything of one kind: count, each, those that are free. */
+/* Reads everything of one kind: the count, each element, the free ids. */
 static gordian_status
 load_each_id(struct loading *loading, gordian_status (*load_one)(struct loading *),
              gordian_status (*removes)(gordian_system *, uint32_t, gordian_error *))
@@ -266,7 +267,7 @@ load_each_id(struct loading *loading, gordian_status (*load_one)(struct loading 
     return load_freed_ids(loading, limit, removes);
 }
 
-/* What a process holds, read into *edges in the order of its list. */
+/* Reads what a process holds into *edges, in the order of its list. */
 static gordian_status load_process_holds(struct loading *loading, gordian_edge **edges,
                                          size_t *room, size_t *count)
 {
@@ -278,7 +279,7 @@ static gordian_status load_process_holds(struct loading *loading, gordian_edge *
         gordian_edge *edge = &(*edges)[(*count)++];
         edge->units = units;
         edge->resource = (uint32_t)bytes_take_upto(loading->in, NONE - 1);
-        edge->waits = bytes_take_upto(loading->in, 1); /* here: pooled */
+        edge->waits = bytes_take_upto(loading->in, 1); /* `waits` means pooled here */
         if (loading->in->bad || !rag_is_resource(graph, edge->resource))
             return fail_graph_state(loading, "a hold");
     }
@@ -292,7 +293,7 @@ static gordian_status put_holds(struct loading *loading, uint32_t process,
     const struct rag *graph = loading->graph;
     if (!rag_reserve_grant(loading->graph, count))
         return fail_memory(loading->error);
-    for (size_t i = count; i-- > 0;) { /* each goes to the front of the list */
+    for (size_t i = count; i-- > 0;) { /* each hold goes to the front of the list */
         const gordian_edge *edge = &edges[i];
         bool one = graph->resources_more[edge->resource].flags & RAG_ONE, pooled = edge->waits;
         if (edge->units > rag_free_units(graph, edge->resource) || (one && pooled) ||
@@ -320,7 +321,7 @@ static gordian_status load_holds(struct loading *loading)
     return status;
 }
 
-/* The pooled holders of one resource: exactly those it has, in the order they were. */
+/* Reads the pooled holders of a resource: exactly those it has, in their former order. */
 static gordian_status load_holders(struct loading *loading, uint32_t resource, uint32_t *has)
 {
     const struct rag *graph = loading->graph;
@@ -362,7 +363,8 @@ static gordian_status load_all_holders(struct loading *loading)
     return status;
 }
 
-/* The wants of a waiting request, into system->wants; ascending, as they were merged. */
+/* Reads the wants of a waiting request into system->wants. They are ascending, as they were merged.
+ */
 static gordian_status load_pending_wants(struct loading *loading, size_t *count)
 {
     gordian_system *system = loading->system;
@@ -383,16 +385,7 @@ static gordian_status load_pending_wants(struct loading *loading, size_t *count)
                                            : GORDIAN_OK;
 }
 
-/* Could not be served when it came, nor since. */
-static bool must_wait(const struct rag *graph, const gordian_want *wants, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (wants[i].units > rag_free_units(graph, wants[i].resource))
-            return true;
-    return false;
-}
-
-/* `arrival`: of the one before, which came earlier. */
+/* Reads a waiting process. `arrival` is that of the previous one, which came earlier. */
 static gordian_status load_wait(struct loading *loading, bool first, uint64_t *arrival)
 {
     gordian_system *system = loading->system;
@@ -405,15 +398,16 @@ static gordian_status load_wait(struct loading *loading, bool first, uint64_t *a
         return fail_graph_state(loading, "who waits");
     *arrival += step;
     TRY(load_pending_wants(loading, &count));
-    bool general = count > 1 || system->wants[0].units > 1;
-    if (!must_wait(graph, system->wants, count) ||
-        (general && graph->model != GORDIAN_MODEL_GENERAL))
+    bool general = count > 1 || system->wants[0].units > 1, must_wait = false;
+    for (size_t i = 0; i < count; i++) /* it could not be served when it arrived, nor since */
+        must_wait |= system->wants[i].units > rag_free_units(graph, system->wants[i].resource);
+    if (!must_wait || (general && graph->model != GORDIAN_MODEL_GENERAL))
         return fail_graph_state(loading, "a request that need not wait");
     if (!rag_reserve_block(graph, count))
         return fail_memory(loading->error);
     graph->clock = *arrival;
     rag_block(graph, process, system->wants, count);
-    system->hooks->block(system->state, process); /* whatever it means: it was told when it came */
+    system->hooks->block(system->state, process); /* its outcome was reported when it arrived */
     return GORDIAN_OK;
 }
 
@@ -428,15 +422,6 @@ static gordian_status load_waits(struct loading *loading)
                                 : GORDIAN_OK;
 }
 
-/* Has it no name, and one who waits for it? */
-static bool may_be_await(const struct rag *graph, uint32_t resource)
-{
-    if (!rag_is_resource(graph, resource) || *names_text(&graph->resource_names, resource))
-        return false;
-    uint32_t ref = graph->resources[resource].queue_head;
-    return ref != NONE && rag_queued(graph, ref).next == NONE;
-}
-
 static gordian_status load_awaits(struct loading *loading)
 {
     const struct rag *graph = loading->graph;
@@ -445,10 +430,13 @@ static gordian_status load_awaits(struct loading *loading)
         return fail_memory(loading->error);
     for (uint64_t i = 0; i < count; i++) {
         uint32_t resource = (uint32_t)bytes_take_upto(loading->in, NONE - 1);
-        if (loading->in->bad || !may_be_await(graph, resource) ||
-            graph->resources_more[resource].flags & RAG_AWAIT)
+        if (loading->in->bad || !rag_is_resource(graph, resource))
             return fail_graph_state(loading, "an await");
         uint32_t first = graph->resources[resource].queue_head;
+        bool one_waits = first != NONE && rag_queued(graph, first).next == NONE;
+        if (!one_waits || *names_text(&graph->resource_names, resource) ||
+            graph->resources_more[resource].flags & RAG_AWAIT)
+            return fail_graph_state(loading, "an await");
         system_begin_await(loading->system, rag_queued(graph, first).process, resource);
     }
     return loading->in->bad ? fail_graph_state(loading, "an await") : GORDIAN_OK;

@@ -1,4 +1,4 @@
-/* Opening and filling a system: everything but events (events.c) and questions (query.c). */
+/* Opening and filling a system: everything except events (events.c) and queries (query.c). */
 #include "engines/detect/system.h"
 
 #include "engines/detect/shared.h"
@@ -36,10 +36,10 @@ gordian_status gordian_open(gordian_system **out, const gordian_options *options
     rag_init(&system->graph, &memory);
     system->engine = engine;
     system->hooks = refined_hooks(engine, system->graph.model);
-    /* Serving a request lists what it wants: one is always to be had. */
+    /* Serving a request lists its wants: reserve memory for one. */
     gordian_status status =
         memory_grow(&memory, &system->wants, &system->want_room, 1, sizeof *system->wants)
-            ? engine->open(&system->state, &system->graph, error)
+            ? engine->open(&system->state, engine, &system->graph, error)
             : fail_memory(error);
     if (status != GORDIAN_OK)
         system->state = NULL;
@@ -83,7 +83,7 @@ gordian_model gordian_system_model(const gordian_system *system)
     return system->graph.model;
 }
 
-/* Has the engine make room for these limits, and lets the model grow. */
+/* Lets the engine reserve memory for these limits, and raises the model. */
 static gordian_status prepare_engine(gordian_system *system, gordian_model model,
                                      uint32_t processes, uint32_t resources, gordian_error *error)
 {
@@ -125,7 +125,7 @@ gordian_status gordian_reserve(gordian_system *system, uint32_t processes, uint3
     return prepare_engine(system, system->graph.model, processes, resources, error);
 }
 
-/* A resource of `units`, of a system of at least that model; nothing has changed if it fails. */
+/* Adds a resource of `units` to a system of at least that model. On failure nothing has changed. */
 static gordian_status add_graph_resource(gordian_system *system, gordian_model model,
                                          const char *name, uint64_t units, uint32_t *id,
                                          gordian_error *error)
@@ -141,8 +141,8 @@ static gordian_status add_graph_resource(gordian_system *system, gordian_model m
     return rag_add_resource(graph, name, length, units, id) ? GORDIAN_OK : fail_memory(error);
 }
 
-/* Nobody is told of it: it is no resource of the program's. In a shared system its word says GRAPH,
- * as that of all that have gone, or were never there. */
+/* The recorder does not see it, because it is no resource of the program. In a shared system its
+ * word is GRAPH, as for every id that does not exist. */
 gordian_status system_add_await(gordian_system *system, uint64_t units, uint32_t *id,
                                 gordian_error *error)
 {
@@ -223,7 +223,7 @@ gordian_status gordian_remove_process(gordian_system *system, uint32_t process,
     return GORDIAN_OK;
 }
 
-/* ---- what guides the choice of a victim */
+/* ---- attributes for the choice of a victim */
 
 static gordian_status attributes_of(gordian_system *system, uint32_t process,
                                     struct rag_attributes **attributes, gordian_error *error)

@@ -118,6 +118,9 @@ struct rag {
     uint64_t clock;      /* arrivals and births so far */
     gordian_model model;
 
+    uint32_t opened; /* the engine's: who had closed the deadlock that the last cancel or exit
+                        ended; NONE: it ended none, or the engine does not know */
+
     uint32_t nowhere; /* takes stores meant for nobody, see links.h */
 
     struct names process_names, resource_names;

@@ -96,13 +96,6 @@ static gordian_status cuda_launch(struct gpu *gpu, struct gpu_loaded *kernel,
     return cuda_leave(cuda, result, doing, error);
 }
 
-static gordian_status cuda_wait(struct gpu *gpu, gordian_error *error)
-{
-    struct cuda *cuda = cuda_of(gpu);
-    TRY(cuda_enter(cuda, error));
-    return cuda_leave(cuda, cuda->driver.stream_wait(cuda->stream), "running kernels", error);
-}
-
 /* What was asked about the service came back as `result`: ended, if well or with the whole device.
  * With the context current. */
 static void note_service(struct cuda *cuda, int result)
@@ -113,15 +106,17 @@ static void note_service(struct cuda *cuda, int result)
     cuda_free_late(cuda);
 }
 
-static gordian_status cuda_wait_service(struct gpu *gpu, gordian_error *error)
+static gordian_status cuda_wait(struct gpu *gpu, bool service, gordian_error *error)
 {
     struct cuda *cuda = cuda_of(gpu);
     if (gpu_failed(gpu))
         return gpu_fail_again(gpu, error);
     TRY(cuda_enter(cuda, error));
-    int result = cuda->driver.stream_wait(cuda->service);
-    note_service(cuda, result);
-    return cuda_leave(cuda, result, "running the service kernel", error);
+    int result = cuda->driver.stream_wait(service ? cuda->service : cuda->stream);
+    if (service)
+        note_service(cuda, result);
+    return cuda_leave(cuda, result, service ? "running the service kernel" : "running kernels",
+                      error);
 }
 
 static bool cuda_service_ended(struct gpu *gpu)
@@ -157,21 +152,15 @@ static gordian_status cuda_resident_blocks(struct gpu *gpu, struct gpu_loaded *k
 
 /* ---- time */
 
-static gordian_status cuda_timer_start(struct gpu *gpu, gordian_error *error)
-{
-    struct cuda *cuda = cuda_of(gpu);
-    TRY(cuda_enter(cuda, error));
-    return cuda_leave(cuda, cuda->driver.event_record(cuda->events[0], cuda->stream),
-                      "starting the timer", error);
-}
-
-static gordian_status cuda_timer_stop(struct gpu *gpu, double *microseconds, gordian_error *error)
+static gordian_status cuda_timer(struct gpu *gpu, double *microseconds, gordian_error *error)
 {
     struct cuda *cuda = cuda_of(gpu);
     const struct cuda_driver *driver = &cuda->driver;
     TRY(cuda_enter(cuda, error));
     float milliseconds = 0;
-    int result = driver->event_record(cuda->events[1], cuda->stream);
+    int result = driver->event_record(cuda->events[microseconds ? 1 : 0], cuda->stream);
+    if (!microseconds)
+        return cuda_leave(cuda, result, "starting the timer", error);
     if (result == CUDA_OK)
         result = driver->event_wait(cuda->events[1]);
     if (result == CUDA_OK)
@@ -436,11 +425,9 @@ static const struct gpu_operations cuda_operations = {
     .load = cuda_load,
     .launch = cuda_launch,
     .wait = cuda_wait,
-    .wait_service = cuda_wait_service,
     .service_ended = cuda_service_ended,
     .resident_blocks = cuda_resident_blocks,
-    .timer_start = cuda_timer_start,
-    .timer_stop = cuda_timer_stop,
+    .timer = cuda_timer,
 };
 
 gordian_status gpu_open(struct gpu **out, unsigned index, const gordian_allocator *memory,

@@ -49,14 +49,12 @@ struct gpu_operations {
                            struct gpu_loaded *loaded, gordian_error *error);
     gordian_status (*launch)(struct gpu *gpu, struct gpu_loaded *kernel,
                              const struct gpu_launch *launch, gordian_error *error);
-    gordian_status (*wait)(struct gpu *gpu, gordian_error *error); /* NULL: a launch waits */
-    gordian_status (*wait_service)(struct gpu *gpu, gordian_error *error);
+    gordian_status (*wait)(struct gpu *gpu, bool service, gordian_error *error);
     bool (*service_ended)(struct gpu *gpu);
     gordian_status (*resident_blocks)(struct gpu *gpu, struct gpu_loaded *kernel, unsigned threads,
                                       size_t shared, unsigned *blocks, gordian_error *error);
-    /* NULL: the host's clock tells. */
-    gordian_status (*timer_start)(struct gpu *gpu, gordian_error *error);
-    gordian_status (*timer_stop)(struct gpu *gpu, double *microseconds, gordian_error *error);
+    /* NULL: the host's clock tells. Without `microseconds` it starts. */
+    gordian_status (*timer)(struct gpu *gpu, double *microseconds, gordian_error *error);
 };
 
 /* The first member of either kind. */

@@ -16,14 +16,6 @@ const char *driver_text(const struct cuda_driver *driver, int result, char *buff
     return buffer;
 }
 
-/* A function from a library: data and function pointers have the same form wherever dlopen is. */
-static bool find_symbol(void *library, const char *symbol, void *function)
-{
-    void *found = dlsym(library, symbol);
-    memcpy(function, &found, sizeof found);
-    return found != NULL;
-}
-
 static const char *library_name(void)
 {
     const char *name = getenv("GORDIAN_CUDA_LIBRARY");
@@ -45,9 +37,11 @@ gordian_status driver_load(struct cuda_driver *driver, gordian_error *error)
     if (!library)
         return fail(error, GORDIAN_STATUS_UNAVAILABLE, "no NVIDIA driver: %.100s not found", name);
     const char *missing = NULL;
+    void *found; /* data and function pointers have the same form wherever dlopen is */
 #define X(symbol, member, parameters)                                                              \
-    if (!missing && !find_symbol(library, #symbol, &driver->member))                               \
-        missing = #symbol;
+    found = dlsym(library, #symbol);                                                               \
+    memcpy(&driver->member, &found, sizeof found);                                                 \
+    missing = found || missing ? missing : #symbol;
     CUDA_FUNCTIONS(X)
 #undef X
     dlclose(library);

@@ -291,9 +291,11 @@ static gordian_status emulator_launch(struct gpu *gpu, struct gpu_loaded *loaded
     return status;
 }
 
-static gordian_status emulator_wait_service(struct gpu *gpu, gordian_error *error)
+static gordian_status emulator_wait(struct gpu *gpu, bool service, gordian_error *error)
 {
     struct emulator *emulator = emulator_of(gpu);
+    if (!service) /* launches have run */
+        return GORDIAN_OK;
     pthread_mutex_lock(&emulator->service_lock);
     join_service(emulator);
     pthread_mutex_unlock(&emulator->service_lock);
@@ -344,7 +346,7 @@ static const struct gpu_operations emulator_operations = {
     .reserve = emulator_reserve,
     .back = emulator_back,
     .launch = emulator_launch,
-    .wait_service = emulator_wait_service,
+    .wait = emulator_wait,
     .service_ended = emulator_service_ended,
     .resident_blocks = emulator_resident_blocks,
 };

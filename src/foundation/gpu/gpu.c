@@ -236,12 +236,12 @@ gordian_status gpu_wait(struct gpu *gpu, gordian_error *error)
 {
     if (gpu_failed(gpu))
         return gpu_fail_again(gpu, error);
-    return gpu->operations->wait ? gpu->operations->wait(gpu, error) : GORDIAN_OK;
+    return gpu->operations->wait(gpu, false, error);
 }
 
 gordian_status gpu_wait_service(struct gpu *gpu, gordian_error *error)
 {
-    return gpu->operations->wait_service(gpu, error);
+    return gpu->operations->wait(gpu, true, error);
 }
 
 bool gpu_service_ended(struct gpu *gpu)
@@ -262,15 +262,15 @@ gordian_status gpu_timer_start(struct gpu *gpu, gordian_error *error)
     if (gpu_failed(gpu))
         return gpu_fail_again(gpu, error);
     gpu->started_ns = clock_ns();
-    return gpu->operations->timer_start ? gpu->operations->timer_start(gpu, error) : GORDIAN_OK;
+    return gpu->operations->timer ? gpu->operations->timer(gpu, NULL, error) : GORDIAN_OK;
 }
 
 gordian_status gpu_timer_stop(struct gpu *gpu, double *microseconds, gordian_error *error)
 {
     if (gpu_failed(gpu))
         return gpu_fail_again(gpu, error);
-    if (gpu->operations->timer_stop)
-        return gpu->operations->timer_stop(gpu, microseconds, error);
+    if (gpu->operations->timer)
+        return gpu->operations->timer(gpu, microseconds, error);
     *microseconds = (double)(clock_ns() - gpu->started_ns) / 1000;
     return GORDIAN_OK;
 }

@@ -239,14 +239,6 @@ static struct block_order order_blocks(struct emulated_machine *machine)
     return order;
 }
 
-static uint32_t next_block(struct block_order *order)
-{
-    uint32_t number = order->next;
-    order->next = (uint32_t)(((uint64_t)number + order->step) % order->count);
-    order->started++;
-    return number;
-}
-
 /* Ends the blocks that are done and starts others in their places. */
 static bool turn_over(struct emulated_machine *machine, uint32_t window, struct block_order *order)
 {
@@ -254,9 +246,12 @@ static bool turn_over(struct emulated_machine *machine, uint32_t window, struct 
         struct emulated_block *block = &machine->blocks[slot];
         if (block->lanes && block->live == 0)
             end_block(machine, block);
-        if (!block->lanes && order->started < order->count &&
-            !start_block(machine, slot, next_block(order)))
+        if (block->lanes || order->started == order->count)
+            continue;
+        if (!start_block(machine, slot, order->next))
             return false;
+        order->next = (uint32_t)(((uint64_t)order->next + order->step) % order->count);
+        order->started++;
     }
     return true;
 }

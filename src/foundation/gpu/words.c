@@ -85,14 +85,6 @@ static uint64_t shuffled_value(const uint64_t *given, uint32_t members, uint32_t
     return members >> from & 1 ? given[from] : ~given[i];
 }
 
-static uint64_t matching_lanes(const uint64_t *given, uint32_t members, uint64_t value)
-{
-    uint32_t same = 0;
-    for (uint32_t i = 0; i < WARP_SIZE; i++)
-        same |= (uint32_t)((members >> i & 1) && given[i] == value) << i;
-    return same;
-}
-
 /* Everybody is there: gives each its result and lets it go on. `self` is running already. */
 static void complete_warp(struct emulated_lane *first, uint32_t members, struct emulated_lane *self)
 {
@@ -110,10 +102,13 @@ static void complete_warp(struct emulated_lane *first, uint32_t members, struct 
         if (!(members >> i & 1))
             continue;
         struct emulated_lane *lane = &first[i];
+        uint64_t same = 0;
+        for (uint32_t k = 0; k < WARP_SIZE && operation == EMULATED_WARP_MATCH; k++)
+            same |= (uint64_t)((members >> k & 1) && given[k] == given[i]) << k;
         if (operation == EMULATED_WARP_BALLOT)
             lane->value = ballot;
         else if (operation == EMULATED_WARP_MATCH)
-            lane->value = matching_lanes(given, members, given[i]);
+            lane->value = same;
         else if (operation >= EMULATED_WARP_ADD)
             lane->value = common;
         else if (operation >= EMULATED_WARP_SHUFFLE)

@@ -64,8 +64,9 @@ static bool alloc_arrays(struct dense *dense, size_t rows, size_t columns)
 }
 
 /* Reads the row of a process from the ledger. */
-static void load_row(struct dense *dense, uint32_t process)
+static void load_row(void *engine, uint32_t process)
 {
+    const struct dense *dense = engine;
     const struct ledger_row *row = &dense->ledger->rows[process];
     uint64_t *maximum = dense_row(dense, dense->maximum, process);
     uint64_t *allocation = dense_row(dense, dense->allocation, process);
@@ -141,24 +142,21 @@ static gordian_status dense_open(void **engine, const struct ledger *ledger, gor
 
 /* ---- the H-safety check */
 
-/* Does the whole row fit? All of it is looked at, as by a thread a resource. */
-static bool need_fits(const uint64_t *need, const uint64_t *work, size_t count)
-{
-    uint64_t short_of = 0;
-    for (size_t j = 0; j < count; j++)
-        short_of |= (uint64_t)(need[j] > work[j]);
-    return short_of == 0;
-}
-
 /* One round; how many processes can finish. */
 static uint32_t run_dense_round(struct dense *dense)
 {
     const struct ledger *ledger = dense->ledger;
     uint32_t count = 0;
-    for (uint32_t i = 0; i < ledger->process_limit; i++)
-        if (!dense->finish[i] &&
-            need_fits(dense_row(dense, dense->need, i), dense->work, ledger->resource_limit))
+    for (uint32_t i = 0; i < ledger->process_limit; i++) {
+        if (dense->finish[i])
+            continue;
+        const uint64_t *need = dense_row(dense, dense->need, i);
+        uint64_t short_of = 0;
+        for (size_t j = 0; j < ledger->resource_limit; j++) /* all, as by a thread a resource */
+            short_of |= (uint64_t)(need[j] > dense->work[j]);
+        if (!short_of)
             dense->able[count++] = i;
+    }
     for (uint32_t k = 0; k < count; k++) {
         uint32_t i = dense->able[k];
         const uint64_t *allocation = dense_row(dense, dense->allocation, i);
@@ -258,11 +256,6 @@ static bool dense_safe(void *engine, const struct ledger_change *change)
     return safe;
 }
 
-static void dense_joined(void *engine, uint32_t process)
-{
-    load_row(engine, process);
-}
-
 static void dense_leaves(void *engine, uint32_t process)
 {
     struct dense *dense = engine;
@@ -297,7 +290,7 @@ const struct avoid_engine avoid_dense = {
     .open = dense_open,
     .close = dense_close,
     .prepare = dense_prepare,
-    .joined = dense_joined,
+    .joined = load_row,
     .leaves = dense_leaves,
     .returned = dense_returned,
     .resized = dense_resized,

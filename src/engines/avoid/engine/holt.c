@@ -24,8 +24,9 @@ static void compact_order(struct holt *holt)
         holt->place[holt->order[k]] = k;
 }
 
-static void leave_order(struct holt *holt, uint32_t process)
+static void leave_order(void *engine, uint32_t process)
 {
+    struct holt *holt = engine;
     if (holt->place[process] == NONE)
         return;
     holt->order[holt->place[process]] = NONE;
@@ -270,11 +271,6 @@ static void holt_joined(void *engine, uint32_t process)
     search_forget(&holt->search, process);
 }
 
-static void holt_leaves(void *engine, uint32_t process)
-{
-    leave_order(engine, process);
-}
-
 static void holt_sequence(void *engine, uint32_t *processes)
 {
     struct holt *holt = engine;
@@ -296,7 +292,7 @@ const struct avoid_engine avoid_holt = {
     .close = holt_close,
     .prepare = holt_prepare,
     .joined = holt_joined,
-    .leaves = holt_leaves,
+    .leaves = leave_order,
     .returned = holt_returned,
     .took = holt_took,
     .safe = holt_safe,

@@ -155,14 +155,6 @@ struct view {
     const struct ledger_row *gapless; /* NULL: it is not */
 };
 
-static struct view view_of(const struct search *search, uint32_t process)
-{
-    const struct ledger_row *row = &search->ledger->rows[process];
-    if (process == search->goal)
-        return (struct view){search->wanted, search->wanted_count, NULL};
-    return (struct view){row->claims, row->count, row->gapless ? row : NULL};
-}
-
 static uint32_t first_short(const struct search *search, const struct view *view, uint32_t from,
                             uint32_t end)
 {
@@ -179,7 +171,10 @@ static uint32_t first_short(const struct search *search, const struct view *view
 static bool looks_on(struct search *search, uint32_t process)
 {
     struct search_node *node = &search->nodes[process];
-    struct view view = view_of(search, process);
+    const struct ledger_row *row = &search->ledger->rows[process];
+    struct view view = {row->claims, row->count, row->gapless ? row : NULL};
+    if (process == search->goal)
+        view = (struct view){search->wanted, search->wanted_count, NULL};
     uint32_t before_end = view.count - node->start; /* claims, before it goes on from the front */
     uint32_t k = view.count;
     if (node->seen < before_end)

@@ -52,19 +52,11 @@ const struct check_engine check_sparse = {
     .judge = judge_sparse,
 };
 
-static gordian_status judge_on_gpu(const gordian_snapshot *snapshot, gordian_model model,
-                                   unsigned threads, struct check_result *result,
-                                   gordian_error *error)
-{
-    (void)threads; /* who copies does not keep a core busy */
-    return check_cuda(snapshot, model, result, error);
-}
-
 const struct check_engine check_on_gpu = {
     .about = {.name = "cuda",
               .summary = "judges a snapshot on an NVIDIA GPU",
               .available = gpu_available},
-    .judge = judge_on_gpu,
+    .judge = check_cuda,
 };
 
 /* `auto`: a device that fails, or has too little memory, is as good as none. */
@@ -73,7 +65,8 @@ static gordian_status judge_auto(const gordian_snapshot *snapshot, gordian_model
                                  const struct check_engine **engine, gordian_error *error)
 {
     *engine = &check_on_gpu;
-    if (check_cuda_pays(snapshot) && check_cuda(snapshot, model, result, NULL) == GORDIAN_OK)
+    if (check_cuda_pays(snapshot) &&
+        check_cuda(snapshot, model, threads, result, NULL) == GORDIAN_OK)
         return GORDIAN_OK;
     *engine = &check_sparse;
     return judge_sparse(snapshot, model, threads, result, error);

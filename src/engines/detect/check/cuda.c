@@ -255,9 +255,10 @@ gordian_status check_cuda_on(struct gpu *gpu, const gordian_snapshot *snapshot, 
     return job.status;
 }
 
-gordian_status check_cuda(const gordian_snapshot *snapshot, gordian_model model,
+gordian_status check_cuda(const gordian_snapshot *snapshot, gordian_model model, unsigned threads,
                           struct check_result *result, gordian_error *error)
 {
+    (void)threads;
     struct gpu *gpu;
     TRY(snapshot->device ? background_device_get(snapshot->device, &gpu, error)
                          : gpu_open_default(&gpu, &snapshot->memory, error));

@@ -25,8 +25,9 @@ gordian_status check_cuda_on(struct gpu *gpu, const gordian_snapshot *snapshot, 
                              struct check_result *result, struct check_cuda_times *times,
                              gordian_error *error);
 
-/* The same on the first device there is; GORDIAN_STATUS_UNAVAILABLE if there is none. */
-gordian_status check_cuda(const gordian_snapshot *snapshot, gordian_model model,
+/* The same on the first device there is, on this thread; GORDIAN_STATUS_UNAVAILABLE if there is
+ * none. */
+gordian_status check_cuda(const gordian_snapshot *snapshot, gordian_model model, unsigned threads,
                           struct check_result *result, gordian_error *error);
 
 /* Is there a device, and is the snapshot large enough for it to pay? */

@@ -10,14 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What the engines differ in. */
-struct cuda_kind {
-    const char *name;
-    const struct cuda_method *single, *multi;
-};
-
 struct cuda_engine {
-    const struct cuda_kind *kind;
+    const struct detect_engine *table;
     gordian_allocator memory;
     struct rag *rag;
     struct gpu *gpu;
@@ -53,17 +47,17 @@ static void cuda_detect_close(void *engine)
     memory_free(&memory, e);
 }
 
-static gordian_status open_kind(void **engine, const struct cuda_kind *kind, struct rag *rag,
-                                gordian_error *error)
+static gordian_status cuda_detect_open(void **engine, const struct detect_engine *table,
+                                       struct rag *rag, gordian_error *error)
 {
     struct cuda_engine *e = memory_zeroed(&rag->memory, sizeof *e);
     if (!e)
         return fail_memory(error);
-    e->kind = kind;
+    e->table = table;
     e->memory = rag->memory;
     e->rag = rag;
     void *spare = NULL;
-    gordian_status status = detect_sparse.open(&spare, rag, error);
+    gordian_status status = detect_sparse.open(&spare, &detect_sparse, rag, error);
     e->spare = spare;
     THEN(status, gpu_open_default(&e->gpu, &rag->memory, error));
     if (status != GORDIAN_OK) {
@@ -72,18 +66,6 @@ static gordian_status open_kind(void **engine, const struct cuda_kind *kind, str
     }
     *engine = e;
     return GORDIAN_OK;
-}
-
-static gordian_status cuda_detect_open(void **engine, struct rag *rag, gordian_error *error)
-{
-    static const struct cuda_kind kind = {"cuda", &cuda_osdda, &cuda_lmdda};
-    return open_kind(engine, &kind, rag, error);
-}
-
-static gordian_status cuda_blocks_open(void **engine, struct rag *rag, gordian_error *error)
-{
-    static const struct cuda_kind kind = {"cuda-blocks", &cuda_osdda_blocks, &cuda_lmdda_blocks};
-    return open_kind(engine, &kind, rag, error);
 }
 
 /* ------------------------------------------------------------------ falling back */
@@ -149,7 +131,7 @@ const char *cuda_note(const void *engine)
 bool cuda_drain(void *engine)
 {
     struct cuda_engine *e = engine;
-    return !e->fallen && (!e->method || e->method->drain(e->state));
+    return !e->fallen && (!e->method || e->method->drain(e->state, NULL) == GORDIAN_OK);
 }
 
 gordian_status cuda_memory(void *engine, uint64_t *bytes, uint64_t *used, gordian_error *error)
@@ -230,13 +212,15 @@ static gordian_status cuda_detect_prepare(void *engine, gordian_model model, uin
     struct cuda_engine *e = engine;
     const char *why = NULL;
     if (!matrix_supports(&model, &why))
-        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "engine %s: %s", e->kind->name, why);
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "engine %s: %s", e->table->about.name, why);
     gordian_status status =
         detect_sparse.prepare(e->spare, model, process_limit, resource_limit, error);
     if (status != GORDIAN_OK || e->fallen)
         return status;
-    const struct cuda_method *method =
-        model == GORDIAN_MODEL_SINGLE_UNIT ? e->kind->single : e->kind->multi;
+    bool blocks = e->table == &detect_cuda_blocks;
+    const struct cuda_method *method = model == GORDIAN_MODEL_SINGLE_UNIT
+                                           ? (blocks ? &cuda_osdda_blocks : &cuda_osdda)
+                                           : (blocks ? &cuda_lmdda_blocks : &cuda_lmdda);
     bool first = !e->method;
     gordian_error trouble = {0};
     status = method == e->method
@@ -248,7 +232,7 @@ static gordian_status cuda_detect_prepare(void *engine, gordian_model model, uin
         fall_back_to_sparse(e, NONE, trouble.message);
         return GORDIAN_OK;
     }
-    return fail(error, status, "engine %s: %.380s", e->kind->name, trouble.message);
+    return fail(error, status, "engine %s: %.380s", e->table->about.name, trouble.message);
 }
 
 /* ------------------------------------------------------------------ hooks */
@@ -362,14 +346,14 @@ static gordian_status cuda_matrix_row(const void *engine, gordian_matrix which, 
     return e->method->matrix_row(e->state, which, row, words, error);
 }
 
-#define CUDA_ENGINE(engine_name, what, opener)                                                     \
+#define CUDA_ENGINE(engine_name, what)                                                             \
     {                                                                                              \
         .about = {.name = (engine_name),                                                           \
                   .summary = (what),                                                               \
                   .available = gpu_available,                                                      \
                   .supports = matrix_supports,                                                     \
                   .dense = true},                                                                  \
-        .open = (opener), .note = cuda_note, .close = cuda_detect_close,                           \
+        .open = cuda_detect_open, .note = cuda_note, .close = cuda_detect_close,                   \
         .prepare = cuda_detect_prepare, .grant = cuda_grant, .block = cuda_block,                  \
         .release = cuda_release, .serve = cuda_serve, .awake = cuda_awake, .cancel = cuda_cancel,  \
         .settle = cuda_settle, .deadlocked = cuda_deadlocked, .matrix_row = cuda_matrix_row,       \
@@ -377,11 +361,10 @@ static gordian_status cuda_matrix_row(const void *engine, gordian_matrix which, 
     }
 
 const struct detect_engine detect_cuda =
-    CUDA_ENGINE("cuda", "OSDDA and LMDDA on an NVIDIA GPU, behind a kernel that stays resident",
-                cuda_detect_open);
-const struct detect_engine detect_cuda_blocks = CUDA_ENGINE(
-    "cuda-blocks", "the same with matrices of blocks that are stored only where they are not empty",
-    cuda_blocks_open);
+    CUDA_ENGINE("cuda", "OSDDA and LMDDA on an NVIDIA GPU, behind a kernel that stays resident");
+const struct detect_engine detect_cuda_blocks =
+    CUDA_ENGINE("cuda-blocks",
+                "the same with matrices of blocks that are stored only where they are not empty");
 
 bool cuda_runs(const struct detect_engine *engine)
 {

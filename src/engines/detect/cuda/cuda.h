@@ -53,7 +53,7 @@ struct cuda_method {
     bool (*settle)(void *state);
 
     /* Waits until the device is done with everything so far. */
-    bool (*drain)(void *state);
+    gordian_status (*drain)(void *state, gordian_error *error);
 
     /* GORDIAN_STATUS_IO: the device has failed. */
     gordian_status (*deadlocked)(void *state, uint64_t *set, gordian_error *error);

@@ -374,13 +374,14 @@ static bool cuda_lmdda_settle(void *state)
     return l->failure.status == GORDIAN_OK;
 }
 
-static bool cuda_lmdda_drain(void *state)
+static gordian_status cuda_lmdda_drain(void *state, gordian_error *error)
 {
     struct cuda_lmdda *l = state;
-    gordian_error error = {0};
-    gordian_status status = bring_up(l, &error);
-    THEN(status, gpu_wait(l->gpu, &error));
-    return still_works(l, status, &error);
+    gordian_error trouble = {0};
+    gordian_status status = bring_up(l, &trouble);
+    THEN(status, gpu_wait(l->gpu, &trouble));
+    return still_works(l, status, &trouble) ? GORDIAN_OK
+                                            : fail(error, status, "%s", trouble.message);
 }
 
 /* ------------------------------------------------------------------ questions */

@@ -100,8 +100,9 @@ gordian_status cuda_osdda_lost(const struct cuda_osdda *o, gordian_error *error)
 }
 
 /* Everything so far is done, and what the kernel wrote can be read. */
-static gordian_status drain_queue(struct cuda_osdda *o, gordian_error *error)
+static gordian_status drain_queue(void *state, gordian_error *error)
 {
+    struct cuda_osdda *o = state;
     uint32_t ignored;
     if (!service_touched(o->service))
         return GORDIAN_OK;
@@ -372,17 +373,12 @@ static void cuda_osdda_fail_after(void *state, uint64_t commands)
     service_fail_after(o->service, commands);
 }
 
-static bool cuda_osdda_drain(void *state)
-{
-    return drain_queue(state, NULL) == GORDIAN_OK;
-}
-
 #define OSDDA_METHOD(in_blocks)                                                                    \
     {                                                                                              \
         .blocks = (in_blocks), .open = cuda_osdda_open, .close = cuda_osdda_close,                 \
         .grow = cuda_osdda_grow, .pause = cuda_osdda_pause, .grant = cuda_osdda_grant,             \
         .block = cuda_osdda_block, .release = cuda_osdda_release, .serve = cuda_osdda_serve,       \
-        .cancel = cuda_osdda_cancel, .settle = cuda_osdda_settle, .drain = cuda_osdda_drain,       \
+        .cancel = cuda_osdda_cancel, .settle = cuda_osdda_settle, .drain = drain_queue,            \
         .deadlocked = cuda_osdda_deadlocked, .what_if_all = cuda_osdda_what_if_all,                \
         .matrix_row = cuda_osdda_matrix_row, .memory = cuda_osdda_memory,                          \
         .reason = cuda_osdda_reason, .fail_after = cuda_osdda_fail_after,                          \

@@ -25,7 +25,8 @@ struct detect_engine {
 
     /* The graph outlives the engine, which reads it; only `sparse` also writes the fields of its
      * records that engines/rag/rag.h sets apart for it. */
-    gordian_status (*open)(void **engine, struct rag *rag, gordian_error *error);
+    gordian_status (*open)(void **engine, const struct detect_engine *table, struct rag *rag,
+                           gordian_error *error);
     void (*close)(void *engine);
 
     /* Called whenever the model grows, and before processes or resources beyond the given limits
@@ -50,7 +51,8 @@ struct detect_engine {
                   size_t count);
     /* A wait of a process whose record has .path set has been served (the engine set it). */
     void (*awake)(void *engine, uint32_t process);
-    /* `process` is about to give its pending request up (still in the graph). */
+    /* `process` is about to give its pending request up (still in the graph). Where one process
+     * closed the deadlock that this ends, it becomes the graph's `opened`. */
     void (*cancel)(void *engine, uint32_t process);
     /* `process`, which waits, has got units of a resource that nobody waits for, or, below 0, has
      * lost them. Only in general systems: acts that are awaited of it (acts.c). */
@@ -66,10 +68,8 @@ struct detect_engine {
     bool (*is_dead)(void *engine, uint32_t process);
 
     /* Optional, of single-unit systems, without looking at everybody: who closed the deadlock that
-     * this one, which waits, is part of or waits behind (NONE: there is none); and who had closed
-     * the one that the last cancel has ended (NONE: it has ended none). */
+     * this one, which waits, is part of or waits behind (NONE: there is none). */
     uint32_t (*closed_by)(void *engine, uint32_t process);
-    uint32_t (*opened)(const void *engine);
 
     /* Optional: something the user should know, such as that a device has failed and who goes on;
      * NULL: nothing. */

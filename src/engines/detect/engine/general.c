@@ -193,8 +193,9 @@ static gordian_outcome general_block(void *engine, uint32_t process)
 
 /* ---- leaving the lists */
 
-static void leave_lists(struct sparse *sparse, uint32_t process)
+static void general_cancel(void *engine, uint32_t process)
 {
+    struct sparse *sparse = engine;
     if (sparse->general.dead[process]) {
         raise_dead(sparse, process);
         sparse->general.revive = true;
@@ -204,18 +205,13 @@ static void leave_lists(struct sparse *sparse, uint32_t process)
     count_holdings(sparse, process, false, -1);
 }
 
-static void general_cancel(void *engine, uint32_t process)
-{
-    leave_lists(engine, process);
-}
-
 static void general_serve(void *engine, uint32_t process, uint32_t from, const gordian_want *wants,
                           size_t count)
 {
     struct sparse *sparse = engine;
     (void)from;
     bool dead = sparse->general.dead[process];
-    leave_lists(sparse, process);
+    general_cancel(sparse, process);
     /* What it was served it did not hold while it waited. */
     for (size_t i = 0; i < count; i++) {
         struct general_units *units = &sparse->general.units[wants[i].resource];
@@ -235,29 +231,21 @@ static void general_lend(void *engine, uint32_t process, uint32_t resource, int6
 }
 
 /* Moves to the end of the order whoever of the dead can finish after everybody in it. */
-static void revive_dead(struct sparse *sparse)
+static void general_settle(void *engine)
 {
+    struct sparse *sparse = engine;
     struct general_state *general = &sparse->general;
-    bool progress;
-    do {
-        progress = false;
+    while (general->revive) {
+        general->revive = false;
         for (uint32_t node = general->links[DEAD].next, next; node != DEAD; node = next) {
             next = general->links[node].next;
             if (!fits_in_the_end(sparse, node - FIRST))
                 continue;
             raise_dead(sparse, node - FIRST);
             append_node(general, ORDER, node);
-            progress = true;
+            general->revive = true;
         }
-    } while (progress);
-}
-
-static void general_settle(void *engine)
-{
-    struct sparse *sparse = engine;
-    if (sparse->general.revive)
-        revive_dead(sparse);
-    sparse->general.revive = false;
+    }
 }
 
 static gordian_status general_deadlocked(void *engine, uint64_t *set, gordian_error *error)
@@ -298,7 +286,8 @@ gordian_status general_prepare(struct sparse *sparse, bool rebuild, uint32_t pro
                 count_holdings(sparse, p, false, 1);
                 bury_process(sparse, p);
             }
-        revive_dead(sparse);
+        general->revive = true;
+        general_settle(sparse);
     }
     return GORDIAN_OK;
 }

@@ -63,8 +63,11 @@ static bool hop_row(struct matrix_engine *e, uint32_t row)
 }
 
 /* Rows are updated in place: what one row has found helps the next in the same round. */
-static void recompute_reach(struct matrix_engine *e)
+static void lmdda_settle(void *engine)
 {
+    struct matrix_engine *e = engine;
+    if (!e->stale)
+        return;
     /* RP = AG: what one step reaches. */
     for (uint32_t row = 0; row < e->rag->resource_limit; row++) {
         row_zero(bit_row(&e->rp, row), lmdda_words(e));
@@ -83,6 +86,7 @@ static void recompute_reach(struct matrix_engine *e)
             if (hop_row(e, row))
                 changed = true;
     }
+    e->stale = false;
 }
 
 /* ------------------------------------------------------------------ events */
@@ -149,14 +153,6 @@ static void lmdda_cancel(void *engine, uint32_t process)
     e->stale = true;
 }
 
-static void lmdda_settle(void *engine)
-{
-    struct matrix_engine *e = engine;
-    if (e->stale)
-        recompute_reach(e);
-    e->stale = false;
-}
-
 /* ------------------------------------------------------------------ the rest */
 
 static gordian_status lmdda_deadlocked(void *engine, uint64_t *set, gordian_error *error)
@@ -171,7 +167,7 @@ static gordian_status lmdda_deadlocked(void *engine, uint64_t *set, gordian_erro
 }
 
 /* The edges as the graph has them; RP follows from them. */
-static void read_lmdda_graph(struct matrix_engine *e)
+void matrix_read_lmdda(struct matrix_engine *e)
 {
     const struct rag *rag = e->rag;
     for (uint32_t p = 0; p < rag->process_limit; p++) {
@@ -187,19 +183,16 @@ static void read_lmdda_graph(struct matrix_engine *e)
             bits_clear(running_row(e), p);
         }
     }
-    recompute_reach(e);
+    e->stale = true;
+    lmdda_settle(e);
 }
 
-const struct matrix_method matrix_lmdda = {
-    .read_graph = read_lmdda_graph,
-    .hooks =
-        {
-            .grant = lmdda_grant,
-            .block = lmdda_block,
-            .release = lmdda_release,
-            .serve = lmdda_serve,
-            .cancel = lmdda_cancel,
-            .settle = lmdda_settle,
-            .deadlocked = lmdda_deadlocked,
-        },
+const struct detect_engine matrix_lmdda = {
+    .grant = lmdda_grant,
+    .block = lmdda_block,
+    .release = lmdda_release,
+    .serve = lmdda_serve,
+    .cancel = lmdda_cancel,
+    .settle = lmdda_settle,
+    .deadlocked = lmdda_deadlocked,
 };

@@ -19,18 +19,15 @@ bool matrix_supports(const void *model, const char **why)
     return false;
 }
 
-static const struct matrix_method *matrix_method_of(gordian_model model)
+static const struct detect_engine *matrix_refine(gordian_model model)
 {
     return model == GORDIAN_MODEL_SINGLE_UNIT ? &matrix_osdda : &matrix_lmdda;
 }
 
-static const struct detect_engine *matrix_refine(gordian_model model)
+static gordian_status matrix_open(void **engine, const struct detect_engine *table, struct rag *rag,
+                                  gordian_error *error)
 {
-    return &matrix_method_of(model)->hooks;
-}
-
-static gordian_status matrix_open(void **engine, struct rag *rag, gordian_error *error)
-{
+    (void)table;
     struct matrix_engine *e = memory_zeroed(&rag->memory, sizeof *e);
     if (!e)
         return fail_memory(error);
@@ -97,7 +94,7 @@ static gordian_status matrix_prepare(void *engine, gordian_model model, uint32_t
     if (!matrix_supports(&model, &why))
         return fail(error, GORDIAN_STATUS_UNAVAILABLE, "engine matrix: %s", why);
     struct matrix_engine next = {.memory = e->memory, .rag = e->rag};
-    next.method = matrix_method_of(model);
+    next.method = matrix_refine(model);
     bool same = next.method == e->method;
     if (same && process_limit <= e->process_room && resource_limit <= e->resource_room)
         return GORDIAN_OK;
@@ -110,7 +107,7 @@ static gordian_status matrix_prepare(void *engine, gordian_model model, uint32_t
     for (size_t i = 0; i < MATRIX_COUNT && same; i++)
         bit_matrix_copy(&next.all[i], &e->all[i]);
     if (!same)
-        next.method->read_graph(&next);
+        (next.method == &matrix_osdda ? matrix_read_osdda : matrix_read_lmdda)(&next);
     free_matrices(e);
     *e = next;
     return GORDIAN_OK;

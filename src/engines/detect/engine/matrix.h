@@ -95,7 +95,7 @@ uint32_t row_only_bit(const uint64_t *row, size_t words);
 struct matrix_engine {
     gordian_allocator memory;
     const struct rag *rag;
-    const struct matrix_method *method; /* NULL before the first prepare */
+    const struct detect_engine *method; /* its hooks; NULL before the first prepare */
     uint32_t process_room, resource_room;
     union {
         struct bit_matrix all[MATRIX_COUNT]; /* the first of them by gordian_matrix */
@@ -115,14 +115,10 @@ struct matrix_engine {
     bool stale; /* LMDDA: an edge has gone in this event: RP has to be made anew */
 };
 
-/* The two methods; their hooks (engine.h says what each means) get the engine. */
-struct matrix_method {
-    void (*read_graph)(struct matrix_engine *e); /* fills new matrices */
-    struct detect_engine hooks;
-};
-
-extern const struct matrix_method matrix_osdda;
-extern const struct matrix_method matrix_lmdda;
+/* The hooks of the two methods, and what fills their new matrices. */
+extern const struct detect_engine matrix_osdda, matrix_lmdda;
+void matrix_read_osdda(struct matrix_engine *e);
+void matrix_read_lmdda(struct matrix_engine *e);
 
 /* Any model but the general one (a problem, as the table of engines asks). */
 bool matrix_supports(const void *model, const char **why);

@@ -195,7 +195,7 @@ static gordian_status osdda_deadlocked(void *engine, uint64_t *set, gordian_erro
     return GORDIAN_OK;
 }
 
-static void read_osdda_graph(struct matrix_engine *e)
+void matrix_read_osdda(struct matrix_engine *e)
 {
     const struct rag *rag = e->rag;
     for (uint32_t q = 0; q < rag->resource_limit; q++)
@@ -206,16 +206,12 @@ static void read_osdda_graph(struct matrix_engine *e)
             osdda_block(e, p);
 }
 
-const struct matrix_method matrix_osdda = {
-    .read_graph = read_osdda_graph,
-    .hooks =
-        {
-            .grant = osdda_grant,
-            .block = osdda_block,
-            .release = osdda_release,
-            .serve = osdda_serve,
-            .cancel = osdda_cancel,
-            .settle = osdda_settle,
-            .deadlocked = osdda_deadlocked,
-        },
+const struct detect_engine matrix_osdda = {
+    .grant = osdda_grant,
+    .block = osdda_block,
+    .release = osdda_release,
+    .serve = osdda_serve,
+    .cancel = osdda_cancel,
+    .settle = osdda_settle,
+    .deadlocked = osdda_deadlocked,
 };

@@ -6,7 +6,6 @@ void path_init(struct path_index *index, struct rag *graph)
 {
     memset(index, 0, sizeof *index);
     index->graph = graph;
-    index->opened = NONE;
 }
 
 void path_free(struct path_index *index)

@@ -56,7 +56,6 @@ struct path_tower {
 struct path_index {
     struct rag *graph;
     uint32_t closing; /* how many processes are marked PATH_CLOSING */
-    uint32_t opened;  /* the one that lost that mark with the last cancel; NONE: none did */
     uint32_t *towers; /* one after another; .path of a process says where its own starts */
     uint32_t tower_used, tower_room;
 };

@@ -22,8 +22,10 @@ struct reduce {
     size_t work_room;
 };
 
-static gordian_status reduce_open(void **engine, struct rag *graph, gordian_error *error)
+static gordian_status reduce_open(void **engine, const struct detect_engine *table,
+                                  struct rag *graph, gordian_error *error)
 {
+    (void)table;
     struct reduce *reduce = memory_zeroed(&graph->memory, sizeof *reduce);
     if (!reduce)
         return fail_memory(error);
@@ -77,8 +79,9 @@ static void finish_reduced(struct reduce *reduce, uint32_t process)
 }
 
 /* The whole reduction; `dead` becomes those left over. */
-static void reduce_all(struct reduce *reduce)
+static void reduce_settle(void *engine)
 {
+    struct reduce *reduce = engine;
     const struct rag *graph = reduce->graph;
     if (graph->process_limit == 0)
         return;
@@ -128,15 +131,10 @@ static gordian_outcome reduce_block(void *engine, uint32_t process)
 {
     struct reduce *reduce = engine;
     bool doomed = is_hopeless(reduce, process); /* by the dead before this event */
-    reduce_all(reduce);
+    reduce_settle(reduce);
     if (!bits_test(reduce->dead, process))
         return GORDIAN_OUTCOME_BLOCKED;
     return doomed ? GORDIAN_OUTCOME_DOOMED : GORDIAN_OUTCOME_DEADLOCK;
-}
-
-static void reduce_settle(void *engine)
-{
-    reduce_all(engine);
 }
 
 static gordian_status reduce_deadlocked(void *engine, uint64_t *set, gordian_error *error)

@@ -41,7 +41,7 @@ static void open_cycle(struct sparse *sparse, uint32_t process)
     }
     graph->processes_more[closing].mark = 0;
     sparse->paths.closing--;
-    sparse->paths.opened = closing;
+    graph->opened = closing;
 }
 
 static void single_cancel(void *engine, uint32_t process)
@@ -52,7 +52,6 @@ static void single_cancel(void *engine, uint32_t process)
     if (!closing && rag_has_waiters(sparse->graph, process))
         path_break(&sparse->paths, process);
     path_forget(&sparse->paths, process);
-    sparse->paths.opened = NONE;
     if (sparse->paths.closing)
         open_cycle(sparse, process);
 }
@@ -77,13 +76,6 @@ static gordian_status single_deadlocked(void *engine, uint64_t *set, gordian_err
     return GORDIAN_OK;
 }
 
-static bool single_is_dead(void *engine, uint32_t process)
-{
-    struct sparse *sparse = engine;
-    return sparse->paths.closing > 0 &&
-           rag_waits(sparse->graph, path_end(&sparse->paths, process, NONE));
-}
-
 static uint32_t single_closed_by(void *engine, uint32_t process)
 {
     struct sparse *sparse = engine;
@@ -93,18 +85,10 @@ static uint32_t single_closed_by(void *engine, uint32_t process)
     return rag_waits(sparse->graph, end) ? end : NONE;
 }
 
-static uint32_t single_opened(const void *engine)
-{
-    const struct sparse *sparse = engine;
-    return sparse->paths.opened;
-}
-
 const struct detect_engine sparse_single = {
     .block = single_block,
     .awake = single_awake,
     .cancel = single_cancel,
     .deadlocked = single_deadlocked,
-    .is_dead = single_is_dead,
     .closed_by = single_closed_by,
-    .opened = single_opened,
 };

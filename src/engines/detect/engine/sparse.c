@@ -2,8 +2,10 @@
 
 #include "foundation/base/error.h"
 
-static gordian_status sparse_open(void **engine, struct rag *graph, gordian_error *error)
+static gordian_status sparse_open(void **engine, const struct detect_engine *table,
+                                  struct rag *graph, gordian_error *error)
 {
+    (void)table;
     struct sparse *sparse = memory_zeroed(&graph->memory, sizeof *sparse);
     if (!sparse)
         return fail_memory(error);

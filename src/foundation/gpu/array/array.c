@@ -59,12 +59,6 @@ static gordian_status check_options(const struct gpu_array_options *options, uin
     return GORDIAN_OK;
 }
 
-static gordian_status open_flat(struct gpu_array *array, uint64_t capacity, gordian_error *error)
-{
-    TRY(gpu_range_create(&array->range, array->gpu, array->most * array->element, error));
-    return gpu_array_reserve(array, capacity, error);
-}
-
 static gordian_status open_chunked(struct gpu_array *array, struct gpu_pool *pool,
                                    uint64_t capacity, gordian_error *error)
 {
@@ -96,9 +90,10 @@ static gordian_status open_array(struct gpu_array *array, const struct gpu_array
     struct garray_control control = {0};
     TRY(gpu_alloc(array->gpu, &array->control, sizeof control, error));
     TRY(gpu_write(array->gpu, array->control, &control, sizeof control, error));
-    return array->mode == GPU_ARRAY_FLAT
-               ? open_flat(array, options->capacity, error)
-               : open_chunked(array, options->pool, options->capacity, error);
+    if (array->mode != GPU_ARRAY_FLAT)
+        return open_chunked(array, options->pool, options->capacity, error);
+    TRY(gpu_range_create(&array->range, array->gpu, array->most * array->element, error));
+    return gpu_array_reserve(array, options->capacity, error);
 }
 
 gordian_status gpu_array_create(struct gpu_array **out, struct gpu *gpu,
@@ -253,14 +248,6 @@ gordian_status gpu_array_capacity(struct gpu_array *array, uint64_t *elements, g
 
 /* ---- giving back */
 
-static gordian_status shrink_flat(struct gpu_array *array, uint64_t size, gordian_error *error)
-{
-    TRY(array_write_control(array, size, size, error));
-    array->capacity = size;
-    gpu_range_shrink(array->range, size * array->element);
-    return GORDIAN_OK;
-}
-
 /* Takes the pages from `keep` on out of the array, then gives their chunks back; a chunk never has
  * a page and is free. */
 static gordian_status move_out(struct gpu_array *array, const struct array_state *state,
@@ -302,8 +289,12 @@ gordian_status gpu_array_shrink(struct gpu_array *array, gordian_error *error)
 {
     struct array_state state;
     TRY(array_settle(array, &state, error));
-    if (array->mode == GPU_ARRAY_FLAT)
-        return shrink_flat(array, state.size, error);
+    if (array->mode == GPU_ARRAY_FLAT) {
+        TRY(array_write_control(array, state.size, state.size, error));
+        array->capacity = state.size;
+        gpu_range_shrink(array->range, state.size * array->element);
+        return GORDIAN_OK;
+    }
     TRY(release_pages(array, &state, array_pages(array, state.size), error));
     if (array->own_pool)
         TRY(pool_trim(array->pool, error));

@@ -123,6 +123,8 @@ void job_explain(struct mpi_job *job);
 bool job_number_names(struct mpi_job *job);
 /* spread.c */
 bool job_spread(struct mpi_job *job);
+/* For qsort: records whose first member is their place in the text, by it. */
+int compare_places(const void *left, const void *right);
 /* reduce.c */
 bool job_reduce(struct mpi_job *job);
 /* gather.c: on rank 0 fills the judged, on others helps. */

@@ -124,13 +124,6 @@ static void take_firsts(struct numbering *numbering)
     }
 }
 
-static int compare_fresh(const void *left, const void *right)
-{
-    uint64_t one = ((const struct fresh *)left)->place;
-    uint64_t other = ((const struct fresh *)right)->place;
-    return (one > other) - (one < other);
-}
-
 /* How many come first in the pieces before each. */
 static bool count_pieces(struct numbering *numbering)
 {
@@ -233,7 +226,7 @@ static bool number_kind(struct numbering *numbering)
         return false;
     take_firsts(numbering);
     if (numbering->fresh_count > 1)
-        qsort(numbering->fresh, numbering->fresh_count, sizeof *numbering->fresh, compare_fresh);
+        qsort(numbering->fresh, numbering->fresh_count, sizeof *numbering->fresh, compare_places);
     own->fresh = memory_alloc(&job->memory, numbering->fresh_count * sizeof *own->fresh);
     if (!exchange_all(numbering->fine && own->fresh) || !count_pieces(numbering))
         return false;

@@ -61,15 +61,6 @@ static void finish_ready_processes(struct mpi_job *job)
     }
 }
 
-/* Is anything put that is to be told? */
-static bool anything_put(const struct mpi_job *job)
-{
-    uint64_t bytes = 0;
-    for (int r = 0; r < job->ranks; r++)
-        bytes += job->exchange.out[r].used || job->exchange.out[r].failed;
-    return exchange_sum(bytes) > 0;
-}
-
 /* ------------------------------------------------------------------ doubling */
 
 /* To the owner of `about`: whom does it lead to? And the answer, to the owner of `who`. */
@@ -77,10 +68,9 @@ struct question {
     uint32_t about, who;
 };
 
-/* Sends every question; those who get one answer it with `answer`. */
-typedef uint32_t answer_of(const struct mpi_job *job, const uint32_t *leads, uint32_t about);
-
-static bool ask_all(struct mpi_job *job, uint32_t *leads, enum name_kind kind, answer_of *answer)
+/* Sends every question and answers those that come: about a resource, who holds it; about a
+ * process, who it leads to, or NONE if it can finish. */
+static bool ask_all(struct mpi_job *job, uint32_t *leads, enum name_kind kind)
 {
     struct exchange *exchange = &job->exchange;
     for (uint32_t p = 0; p < job->own[NAME_PROCESS]; p++) {
@@ -92,7 +82,11 @@ static bool ask_all(struct mpi_job *job, uint32_t *leads, enum name_kind kind, a
         return false;
     struct question question;
     while (exchange_read(exchange, &question, sizeof question)) {
-        question.about = answer(job, leads, question.about);
+        uint32_t about = question.about - job->begin[kind];
+        if (kind == NAME_RESOURCE)
+            question.about = job->holder[about];
+        else
+            question.about = job->marks[about] == 0 ? NONE : leads[about];
         exchange_put(exchange, owning_rank(job, NAME_PROCESS, question.who), &question,
                      sizeof question);
     }
@@ -105,19 +99,6 @@ static bool ask_all(struct mpi_job *job, uint32_t *leads, enum name_kind kind, a
             job->marks[p] = 0;
     }
     return true;
-}
-
-static uint32_t answer_holder(const struct mpi_job *job, const uint32_t *leads, uint32_t about)
-{
-    (void)leads;
-    return job->holder[about - job->begin[NAME_RESOURCE]];
-}
-
-/* NONE: it can finish. */
-static uint32_t answer_leads(const struct mpi_job *job, const uint32_t *leads, uint32_t about)
-{
-    uint32_t p = about - job->begin[NAME_PROCESS];
-    return job->marks[p] == 0 ? NONE : leads[p];
 }
 
 static bool double_paths(struct mpi_job *job)
@@ -133,9 +114,9 @@ static bool double_paths(struct mpi_job *job)
     }
     if (fine)
         left = exchange_sum(left);
-    fine = fine && ask_all(job, leads, NAME_RESOURCE, answer_holder);
+    fine = fine && ask_all(job, leads, NAME_RESOURCE);
     for (uint64_t length = 1; fine && length <= 2 * left; length *= 2)
-        fine = ask_all(job, leads, NAME_PROCESS, answer_leads);
+        fine = ask_all(job, leads, NAME_PROCESS);
     memory_free(&job->memory, leads);
     return fine;
 }
@@ -160,7 +141,12 @@ bool job_reduce(struct mpi_job *job)
     for (uint32_t q = 0; q < job->own[NAME_RESOURCE]; q++)
         meet_wishes(job, q);
     finish_ready_processes(job);
-    for (unsigned round = 0; anything_put(job); round++) {
+    for (unsigned round = 0;; round++) {
+        uint64_t put = 0;
+        for (int r = 0; r < job->ranks; r++)
+            put += job->exchange.out[r].used || job->exchange.out[r].failed;
+        if (exchange_sum(put) == 0)
+            return true;
         if (round == ROUNDS && job->model == GORDIAN_MODEL_SINGLE_UNIT) {
             for (int r = 0; r < job->ranks; r++)
                 job->exchange.out[r].used = 0; /* whoever was to be told will ask */
@@ -180,5 +166,4 @@ bool job_reduce(struct mpi_job *job)
         }
         finish_ready_processes(job);
     }
-    return true;
 }

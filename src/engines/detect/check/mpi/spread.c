@@ -76,10 +76,9 @@ static bool sort_owned(struct mpi_job *job, struct owned_edges *owned, struct ed
     return exchange_all(fine);
 }
 
-static int compare_edge_places(const void *left, const void *right)
+int compare_places(const void *left, const void *right)
 {
-    uint64_t one = ((const struct edge_record *)left)->place;
-    uint64_t other = ((const struct edge_record *)right)->place;
+    uint64_t one = *(const uint64_t *)left, other = *(const uint64_t *)right;
     return (one > other) - (one < other);
 }
 
@@ -88,7 +87,7 @@ static int compare_wishes(const void *left, const void *right)
     const struct edge_record *one = left, *other = right;
     if (one->process != other->process)
         return one->process < other->process ? -1 : 1;
-    return compare_edge_places(left, right);
+    return compare_places(left, right);
 }
 
 static int compare_units(const void *left, const void *right)
@@ -103,7 +102,7 @@ static int compare_units(const void *left, const void *right)
 static void find_excess(struct mpi_job *job, struct edge_record *holds, size_t count,
                         uint64_t total)
 {
-    qsort(holds, count, sizeof *holds, compare_edge_places);
+    qsort(holds, count, sizeof *holds, compare_places);
     for (size_t i = 0; i < count; i++) {
         if (holds[i].units > total) {
             job_trouble(job, holds[i].place, TROUBLE_HOLDS, 0);
