@@ -1,11 +1,12 @@
 /*
- * Waits for acts of other processes: messages, signals, arrivals.
+ * Awaits: a process waits for acts of other processes (messages, signals, arrivals).
  *
- * An await is a resource without a name: a unit for each of those that can act, held by it, of
- * which the one that awaits wants some. An act gives units back; who is served has got what it
- * awaited, and the resource goes. Nobody else ever waits for it, so it comes and goes without a
- * deadlock forming or dissolving elsewhere: that a waiting process gets or loses such a unit is all
- * that engines did not know before (`lend` of engine/engine.h).
+ * An await is a resource without a name. It has one unit for each process that can act, and that
+ * process holds it; the awaiting process requests some of these units. An act releases units. Once
+ * the request is granted the await is over and the resource is removed. No other process ever waits
+ * for such a resource, so adding or removing one never creates or ends a deadlock elsewhere. The
+ * only new case for engines: a waiting process can gain or lose such a unit (`lend` in
+ * engine/engine.h).
  */
 #include "engines/detect/system.h"
 #include "foundation/base/error.h"
@@ -38,7 +39,8 @@ void system_begin_await(gordian_system *system, uint32_t process, uint32_t resou
     system->await_count++;
 }
 
-/* Of itself nobody gets an act; and who was served holds what it awaited, until that goes. */
+/* Records that a holder has lost a unit of an await. The waiter itself is no such holder: once
+ * served, it holds what it awaited until the resource goes. */
 static void note_drop(gordian_system *system, uint32_t holder, uint32_t resource, bool acted)
 {
     uint32_t waiter = system->awaiters[resource];
@@ -57,7 +59,7 @@ void system_note_act(gordian_system *system, uint32_t process, uint32_t resource
         note_drop(system, process, resource, true);
 }
 
-/* Takes the units of a holder away; nobody waits for them. */
+/* Takes away the units of a holder. No process waits for them. */
 static void drop_hold(gordian_system *system, uint32_t process, uint32_t resource, uint64_t units)
 {
     rag_ungrant(&system->graph, process, resource, units);
@@ -105,7 +107,7 @@ void system_end_awaits(gordian_system *system, size_t count)
         end_await(system, system->others[i]);
 }
 
-/* What it holds of awaits that nobody waits for any more is its own. */
+/* Ends the awaits of served processes that no process waits for any more. */
 void system_end_served(gordian_system *system, size_t first)
 {
     struct rag *graph = &system->graph;
@@ -153,8 +155,8 @@ static size_t pending_wants(const struct rag *graph, uint32_t process)
     return count;
 }
 
-/* The present wants of a process, which are awaits, and one more, in system->wants; it does not
- * wait any more then. */
+/* Writes the present wants of a process, all of them awaits, and one more to system->wants. The
+ * process then no longer waits. */
 static size_t collect_wants(gordian_system *system, uint32_t process, gordian_want more)
 {
     struct rag *graph = &system->graph;
@@ -173,7 +175,7 @@ static size_t collect_wants(gordian_system *system, uint32_t process, gordian_wa
     return count;
 }
 
-/* Room for an await; makes its resource. Nothing has changed if it fails. */
+/* Reserves the memory for an await and adds its resource. On failure nothing has changed. */
 static gordian_status open_await(gordian_system *system, uint32_t process, size_t count,
                                  uint32_t *resource, gordian_error *error)
 {
@@ -187,7 +189,7 @@ static gordian_status open_await(gordian_system *system, uint32_t process, size_
     return system_add_await(system, count, resource, error);
 }
 
-/* Those that can act are in system->others. */
+/* Begins an await. system->others lists the processes that can act. */
 static gordian_status take_await(gordian_system *system, uint32_t process, size_t count,
                                  uint64_t needed, gordian_result *result, gordian_error *error)
 {
@@ -203,7 +205,7 @@ static gordian_status take_await(gordian_system *system, uint32_t process, size_
     system_begin_await(system, process, resource);
     size_t wants =
         collect_wants(system, process, (gordian_want){.units = needed, .resource = resource});
-    /* Gives a unit to each of those that can act. */
+    /* Give a unit to each process that can act. */
     for (size_t i = 0; i < count; i++) {
         uint32_t other = system->others[i];
         rag_grant(&system->graph, other, resource, 1);
@@ -254,8 +256,8 @@ gordian_status gordian_await(gordian_system *system, uint32_t process, const uin
 
 /* ---- acting */
 
-/* Lists in the cursors what is awaited of a process, by `to` or by anybody. False: out of memory.
- */
+/* Lists in the cursors what `to`, or any process, awaits from a process. Returns false if out of
+ * memory. */
 static bool list_awaited(gordian_system *system, uint32_t process, uint32_t to, size_t *count)
 {
     const struct rag *graph = &system->graph;

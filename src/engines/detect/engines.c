@@ -1,9 +1,9 @@
-/* The table of engines. */
+/* The table of detection engines. */
 #include "engines/detect/cuda/cuda.h"
 #include "engines/detect/engine/engine.h"
 
-/* `sparse` supports every model and is the fastest for nearly every load: see
- * docs/lab/performance.md for the one where a GPU is not slower. */
+/* `sparse` supports every model and is the fastest for nearly every load. docs/lab/performance.md
+ * has the one load for which a GPU is not slower. */
 static const struct engine *const detect_engines[] = {
     &detect_sparse.about,      &detect_matrix.about, &detect_cuda.about,
     &detect_cuda_blocks.about, &detect_reduce.about, NULL};

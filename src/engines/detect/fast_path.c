@@ -1,20 +1,20 @@
 /*
- * The short way: one unit of one resource, in a single-unit system whose engine asks for no hooks
- * but blocks (`sparse`). That is what most events of most systems are. Anything else, and
- * everything wrong, is left to the long way (events.c).
+ * The fast path: one unit of one resource, in a single-unit system whose engine (`sparse`) has no
+ * hook other than the one for blocks. Most events of most systems are of this kind. Everything
+ * else, and everything that is wrong, goes to the slow path (events.c).
  *
  * In such a system every edge is an embedded one. Which end of a list an edge is at cannot be
- * predicted, so the changes below choose where to store instead of branching: most of an
- * event's time goes into branches guessed wrong.
+ * predicted, so the changes below select a store address instead of branching: mispredicted
+ * branches take most of an event's time.
  */
 #include "engines/detect/engine/path.h"
 #include "engines/detect/one_unit.h"
 #include "engines/detect/system.h"
 
-/* As likely as not: choose, do not branch. */
+/* Both outcomes are equally likely: select, do not branch. */
 #define EITHER(condition) __builtin_expect_with_probability((condition), 1, 0.5)
 
-/* The graph's arrays, at hand for a run of events; none of these changes during one. */
+/* The graph's arrays during a run of events. None of them moves during a run. */
 struct run {
     gordian_system *system;
     struct rag *graph;
@@ -26,9 +26,9 @@ struct run {
 };
 
 enum done {
-    DONE_NOT, /* nothing has changed: take the long way */
+    DONE_NOT, /* nothing has changed: take the slow path */
     DONE,
-    DONE_LAST, /* and the caller wants to see what has come of it */
+    DONE_LAST, /* done, and the caller has to see the result */
 };
 
 static inline void plain_grant(const struct run *run, struct rag_process *p, uint32_t process,
@@ -100,12 +100,12 @@ static ALWAYS_INLINE enum done plain_release(const struct run *run, const gordia
         return DONE_NOT;
     put_outcome(result, GORDIAN_OUTCOME_RELEASED, 1);
     plain_ungrant(run, &run->processes[process], r, resource);
-    /* `resource`, just given back, passes to `next`, the first who waits for it. */
+    /* `resource`, just released, passes to `next`, its first waiter. */
     struct rag_process *waiter = &run->processes[next];
     uint32_t second = waiter->queue_next;
     uint32_t *back = EITHER(second == NONE) ? &r->queue_tail : &run->processes[second].queue_prev;
     r->queue_head = second;
-    *back = NONE; /* it is the first now; or nobody is the last */
+    *back = NONE; /* `next` is the first waiter now, or there is no last one. */
     run->wait[next] = NONE;
     graph->waiting--;
     plain_grant(run, waiter, next, r, resource);
@@ -138,11 +138,11 @@ static ALWAYS_INLINE enum done plain_event(const struct run *run, const gordian_
     return DONE_NOT;
 }
 
-/* How far ahead to fetch the records events will touch: about the time of a cache miss. (A
- * wrong address is harmless.) */
+/* Prefetch the records of events this far ahead: about the time of a cache miss. A wrong address
+ * does no harm. */
 #define AHEAD 16
 
-/* Graphs below this fit the nearer caches, where fetching ahead only costs. */
+/* Smaller graphs fit the caches: prefetching would only cost time. */
 #define FAR (1u << 14)
 
 size_t plain_feed(gordian_system *system, const gordian_event *events, size_t count,

@@ -1,8 +1,8 @@
 /*
- * Most events ask for, or give back, one unit of a resource that has one. One function decides them
- * for all three that carry events out. Each looks the facts up where it has them: in the graph
- * (events.c), in the graph's arrays at hand (fast_path.c), in the words of a shared system
- * (shared.c).
+ * Most events request or release one unit of a resource that has one. A single function decides
+ * such an event in all three places that apply events. Each place looks the facts up where it has
+ * them: in the graph (events.c), in cached pointers to the graph's arrays (fast_path.c), or in the
+ * words of a shared system (shared.c).
  */
 #pragma once
 
@@ -12,15 +12,15 @@
 #define ALWAYS_INLINE     inline __attribute__((always_inline))
 
 enum one_unit {
-    ONE_UNIT_OTHER, /* another kind of event, or one to be refused: events.c has the rules */
+    ONE_UNIT_OTHER, /* another kind of event, or one to refuse: events.c has the rules */
     ONE_UNIT_GRANT,
     ONE_UNIT_WAIT,
     ONE_UNIT_RELEASE,
 };
 
-/* `asks`: it is a request. `waits`: its process does, or there is no such process. `holder`: who
- * holds the resource; NONE: it is free; RAG_REMOVED: there is no such resource, or it cannot be
- * decided here. */
+/* `asks`: the event is a request. `waits`: its process waits, or does not exist. `holder`: the
+ * holder of the resource; NONE: the resource is free; RAG_REMOVED: there is no such resource, or it
+ * cannot be decided here. */
 static ALWAYS_INLINE enum one_unit one_unit_decide(const gordian_event *event, bool asks,
                                                    bool waits, uint32_t holder)
 {

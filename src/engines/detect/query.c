@@ -1,4 +1,4 @@
-/* Questions about a system's state. */
+/* Queries of a system's state. */
 #include "engines/detect/shared.h"
 #include "foundation/base/bits.h"
 #include "foundation/base/error.h"
@@ -36,7 +36,7 @@ uint64_t gordian_free_units(const gordian_system *system, uint32_t resource)
 
 /* ---- edges */
 
-/* Walks one of the graph's four kinds of list (see engines/rag/rag.h). */
+/* Walks one of the graph's four kinds of lists (see engines/rag/rag.h). */
 typedef struct rag_edge (*edge_reader)(const struct rag *rag, uint32_t ref);
 
 static size_t list_graph_edges(const struct rag *graph, uint32_t ref, edge_reader read, bool waits,
@@ -55,7 +55,7 @@ static size_t list_graph_edges(const struct rag *graph, uint32_t ref, edge_reade
     return count;
 }
 
-/* For a shared system that is to be asked all the same: the graph has to know more for it. */
+/* Prepares a shared system for a query: moves what the query needs to the graph. */
 static gordian_system *for_asking(const gordian_system *system)
 {
     return (gordian_system *)system;
@@ -103,7 +103,7 @@ size_t gordian_waiters(const gordian_system *system, uint32_t resource, gordian_
 
 /* ---- sets of processes */
 
-/* `sets` zeroed bit sets of one bit a process each, one after another. */
+/* Provides `sets` zeroed bit sets, one after another, with a bit for every process. */
 static gordian_status process_sets(gordian_system *system, size_t sets, uint64_t **marks,
                                    gordian_error *error)
 {
@@ -116,7 +116,7 @@ static gordian_status process_sets(gordian_system *system, size_t sets, uint64_t
     return GORDIAN_OK;
 }
 
-/* The members of a set, ascending, as the list handed out. */
+/* Writes the members of a set, in ascending order, to the list that the caller gets. */
 static gordian_status list_set(gordian_system *system, const uint64_t *set,
                                const uint32_t **processes, size_t *count, gordian_error *error)
 {
@@ -148,7 +148,7 @@ gordian_status gordian_waits_for(gordian_system *system, uint32_t process,
     for (uint32_t ref = rag_waits(graph, process) ? process : NONE; ref != NONE; ref = want.next) {
         want = rag_wanted(graph, ref);
         if (rag_free_units(graph, want.resource) >= want.units)
-            continue; /* this much of the request could be had */
+            continue; /* This much of the request is available. */
         for (uint32_t h = rag_first_holder(graph, want.resource); h != NONE; h = hold.next) {
             hold = rag_holder(graph, h);
             bits_set(set, hold.process);
@@ -174,7 +174,7 @@ gordian_status gordian_deadlocked(gordian_system *system, const uint32_t **proce
 
 /* ---- matrices */
 
-/* A row, of *columns elements; *words NULL: of counts. */
+/* Finds a row of a matrix and its number of columns. *words is NULL for a row of counts. */
 static gordian_status find_row(const gordian_system *system, gordian_matrix matrix, uint32_t row,
                                const uint64_t **words, uint32_t *columns, gordian_error *error)
 {
@@ -249,7 +249,8 @@ const char *gordian_op_text(gordian_op op)
     return index < sizeof texts / sizeof *texts && texts[index] ? texts[index] : "unknown";
 }
 
-/* The resource a refusal is about: the event's own, or the first of its wants at fault. */
+/* Returns the resource that a refusal is about: the event's own, or the first of its wants at
+ * fault. */
 static uint32_t resource_at_fault(const gordian_system *system, const gordian_event *event,
                                   gordian_refusal refusal)
 {
@@ -258,7 +259,7 @@ static uint32_t resource_at_fault(const gordian_system *system, const gordian_ev
         uint32_t resource = event->wants[i].resource;
         uint64_t sum = 0;
         bool over = false;
-        /* A request of very many wants is not worth looking for one named twice. */
+        /* Do not search very long requests for a resource that is named twice. */
         size_t from = event->want_count > 64 ? i : 0;
         size_t to = event->want_count > 64 ? i + 1 : event->want_count;
         for (size_t j = from; j < to; j++)
@@ -273,7 +274,7 @@ static uint32_t resource_at_fault(const gordian_system *system, const gordian_ev
     return event->wants && event->want_count ? event->wants[0].resource : event->resource;
 }
 
-/* The same of an await or an act, which name no resource. */
+/* Writes the refusal of an await or an act. These name no resource. */
 static void put_act_refusal(const gordian_system *system, const gordian_event *event,
                             gordian_refusal refusal, char *buffer, size_t size)
 {

@@ -1,4 +1,4 @@
-/* Recovery: who has to go so that the others can go on. */
+/* Recovery: chooses the victim that ends a deadlock. */
 #include "engines/detect/ahead.h"
 #include "foundation/base/error.h"
 
@@ -28,7 +28,7 @@ const char *gordian_policy_text(gordian_policy policy)
     return index >= 1 && index < POLICIES ? policy_texts[index] : "unknown";
 }
 
-/* Sums saturate: more than 2^63 units is many. */
+/* Sums saturate at 2^63 - 1 units. */
 static int64_t units_held(const struct rag *graph, uint32_t process)
 {
     uint64_t sum = 0;
@@ -43,7 +43,7 @@ static int64_t units_held(const struct rag *graph, uint32_t process)
     return (int64_t)sum;
 }
 
-/* The lower, the sooner a process goes. */
+/* Rank of a victim: the lowest goes first. */
 static int64_t victim_rank(const gordian_system *system, gordian_policy policy, uint32_t process)
 {
     int64_t born = (int64_t)system->graph.processes_more[process].born;
@@ -62,9 +62,9 @@ static int64_t victim_rank(const gordian_system *system, gordian_policy policy, 
     return 0;
 }
 
-/* Processes compared two by two; ties: who came last. */
+/* The best victim so far. Processes are compared pairwise; of equals the youngest goes. */
 struct choice {
-    uint32_t best; /* NONE: none yet */
+    uint32_t best; /* NONE: none so far */
     int64_t rank;
 };
 
@@ -78,8 +78,8 @@ static void consider_victim(struct choice *choice, const gordian_system *system,
         *choice = (struct choice){process, its};
 }
 
-/* The processes of all irreducible parts. `ids`, unless NULL: which processes of the system those
- * of the report are. */
+/* Chooses among the processes of all irreducible parts of a report. `ids`, unless NULL, maps the
+ * report's processes to those of the system. */
 static uint32_t choose_reported_victim(const gordian_system *system, gordian_policy policy,
                                        const gordian_report *report, const uint32_t *ids)
 {
@@ -92,7 +92,7 @@ static uint32_t choose_reported_victim(const gordian_system *system, gordian_pol
     return choice.best;
 }
 
-/* What the policy went by, as a number for people. */
+/* Returns the quantity that the policy compares, as a number for people. */
 static int64_t victim_weight(const gordian_system *system, gordian_policy policy, uint32_t victim)
 {
     if (policy != GORDIAN_POLICY_YOUNGEST && policy != GORDIAN_POLICY_OLDEST)
@@ -113,7 +113,8 @@ static gordian_status end_victim(gordian_system *system, uint32_t process, int64
                      sizeof *system->edges))
         return fail_memory(error);
     gordian_holdings(system, process, system->edges, held);
-    for (size_t i = 0; i < held; i++) /* acts that others await of it are nothing that it frees */
+    for (size_t i = 0; i < held;
+         i++) /* Units of awaits do not count: ending the process frees none of them. */
         if (!gordian_is_await(system, system->edges[i].resource))
             system->edges[freed++] = system->edges[i];
     gordian_victim chosen = {
@@ -126,8 +127,8 @@ static gordian_status end_victim(gordian_system *system, uint32_t process, int64
     return GORDIAN_OK;
 }
 
-/* Whom the policy would end; NONE: nobody is deadlocked. `part`: the system or a part of it, whose
- * processes `ids` are, unless NULL. */
+/* Finds the process that the policy would end. NONE: there is no deadlock. `part` is the system or
+ * a part of it; `ids`, unless NULL, maps its processes to those of the system. */
 static gordian_status find_victim(const gordian_system *system, gordian_policy policy,
                                   gordian_system *part, const uint32_t *ids, uint32_t *process,
                                   gordian_error *error)
@@ -160,13 +161,13 @@ gordian_status gordian_recover_one(gordian_system *system, gordian_policy policy
                : end_victim(system, process, victim_weight(system, policy, process), victim, error);
 }
 
-/* Of what lies ahead of this process, which is dead. */
+/* The same on what lies ahead of this process, which is dead. */
 static gordian_status find_victim_near(gordian_system *system, gordian_policy policy,
                                        uint32_t process, uint32_t *victim, gordian_error *error)
 {
     struct ahead ahead;
     if (system_closed_by(system, process) == process) {
-        /* Those on the cycle that this process has closed. */
+        /* The processes on the cycle that this process closed. */
         struct choice choice = {.best = NONE};
         uint32_t at = process;
         do {
@@ -178,7 +179,7 @@ static gordian_status find_victim_near(gordian_system *system, gordian_policy po
     }
     gordian_status status =
         ahead_open(&ahead, system, process, system->graph.process_limit / 4, error);
-    if (status == GORDIAN_STATUS_END) /* that is not much less than all of it */
+    if (status == GORDIAN_STATUS_END) /* that is not much less than the whole graph */
         return find_victim(system, policy, system, NULL, victim, error);
     if (status != GORDIAN_OK)
         return status;

@@ -1,4 +1,4 @@
-/* Events of a shared system: the short way, and the long one around events.c. Read shared.h. */
+/* Events of a shared system: the fast path, and the slow path around events.c. Read shared.h. */
 #include "engines/detect/shared.h"
 
 #include "engines/detect/one_unit.h"
@@ -7,7 +7,7 @@
 
 #include <sched.h>
 
-/* For tests: where others are likely to come in between. */
+/* For tests: points where other threads are likely to interfere. */
 #ifndef SHARED_MEANWHILE
 #define SHARED_MEANWHILE() ((void)0)
 #endif
@@ -37,7 +37,8 @@ static inline bool is_held_by(struct shared *shared, uint32_t resource, uint32_t
     return atomic_load_explicit(shared_word_at(shared, resource), memory_order_relaxed) == process;
 }
 
-/* Is there room for one more? A list of which more than half is good wants to grow. */
+/* Tells whether the list has capacity for one more note. A list of which more than half is good
+ * should grow. */
 static bool list_has_room(struct shared *shared, struct shared_process *p, uint32_t process)
 {
     if (p->count == p->room)
@@ -45,8 +46,7 @@ static bool list_has_room(struct shared *shared, struct shared_process *p, uint3
     return p->count <= p->room / 2;
 }
 
-/* After a release: if that is the last note, it goes, and so do those before it that are no good.
- */
+/* After a release: removes the note if it is the last one, and the stale notes before it. */
 static inline void trim_list(struct shared *shared, struct shared_process *p, uint32_t process,
                              uint32_t resource)
 {
@@ -57,9 +57,9 @@ static inline void trim_list(struct shared *shared, struct shared_process *p, ui
     while (p->count > 0 && !is_held_by(shared, p->list[p->count - 1], process));
 }
 
-/* ---- the short way */
+/* ---- the fast path */
 
-/* From one word to another; with a recorder by way of BUSY, which keeps everybody else from it
+/* Changes a word. With a recorder it passes through BUSY, which keeps other threads from the word
  * until the change has its number. */
 static ALWAYS_INLINE bool swap_word(struct shared *shared, _Atomic uint32_t *word, uint32_t from,
                                     uint32_t to, memory_order order, uint64_t *place)
@@ -80,7 +80,7 @@ static ALWAYS_INLINE bool swap_word(struct shared *shared, _Atomic uint32_t *wor
 
 _Static_assert(SHARED_FREE == NONE && SHARED_GRAPH == RAG_REMOVED, "a word is a holder");
 
-/* False: nothing has changed, take the long way. */
+/* Returns false if nothing has changed: take the slow path. */
 static ALWAYS_INLINE bool change_resource_word(struct shared *shared, const gordian_event *event,
                                                uint64_t *place)
 {
@@ -145,14 +145,14 @@ bool shared_give(struct shared *shared, uint32_t process, uint32_t resource)
 
 /* ---- into the graph and out of it */
 
-/* Makes the word say GRAPH; what it said before. */
+/* Sets the word to GRAPH and returns its previous value. */
 static uint32_t seize_word(_Atomic uint32_t *word)
 {
     uint32_t seen = atomic_load(word);
     SHARED_MEANWHILE();
     while (seen != SHARED_GRAPH) {
         if (seen ==
-            SHARED_BUSY) { /* somebody is about to take a number, and needs no lock for it */
+            SHARED_BUSY) { /* a thread is about to take a number, for which it needs no lock */
             sched_yield();
             seen = atomic_load(word);
         } else if (atomic_compare_exchange_weak(word, &seen, SHARED_GRAPH)) {
@@ -168,7 +168,7 @@ void shared_lift(gordian_system *system, uint32_t resource)
     uint32_t seen = word ? seize_word(word) : SHARED_GRAPH;
     if (seen == SHARED_GRAPH || seen == SHARED_FREE)
         return;
-    rag_grant(&system->graph, seen, resource, 1); /* it runs: as if granted now */
+    rag_grant(&system->graph, seen, resource, 1); /* the holder runs: as if granted now */
     RUN_HOOK(system, grant, seen, resource, 1);
 }
 
@@ -176,7 +176,7 @@ bool shared_is_held(const gordian_system *system, uint32_t resource)
 {
     _Atomic uint32_t *word = system->shared ? shared_word_at(system->shared, resource) : NULL;
     uint32_t says = word ? atomic_load(word) : SHARED_FREE;
-    return says != SHARED_FREE && says != SHARED_GRAPH; /* or is being taken or given back */
+    return says != SHARED_FREE && says != SHARED_GRAPH; /* or is being taken or released */
 }
 
 void shared_lift_list(gordian_system *system, uint32_t process)
@@ -206,7 +206,7 @@ static bool is_idle(const struct rag *graph, uint32_t resource)
            graph->holder[resource] == NONE && graph->resources[resource].queue_head == NONE;
 }
 
-/* A lifted resource that nobody holds or waits for need not be in the graph. */
+/* Removes a lifted resource from the graph if no process holds it or waits for it. */
 static void drop_idle_resource(gordian_system *system, uint32_t resource)
 {
     _Atomic uint32_t *word = shared_word_at(system->shared, resource);
@@ -220,9 +220,9 @@ void shared_drop_all(gordian_system *system)
         drop_idle_resource(system, q);
 }
 
-/* ---- the long way */
+/* ---- the slow path */
 
-/* Whom to wake once the lock is free; those beyond are woken under it. */
+/* The threads to wake once the lock is released; any more are woken under the lock. */
 struct wakes {
     _Atomic uint32_t *words[16];
     size_t count;
@@ -242,7 +242,7 @@ static void end_wait(struct shared *shared, uint32_t process, enum shared_state 
         park_wake(state);
 }
 
-/* Could this request, of something lifted, be granted the short way after all? */
+/* Tells whether this request for a lifted resource can be granted on the fast path after all. */
 static bool is_short(gordian_system *system, const gordian_event *event)
 {
     const struct rag *graph = &system->graph;
@@ -266,11 +266,11 @@ static void grant_lifted(gordian_system *system, const gordian_event *event, gor
         tell_event(shared, place, event, result, NULL);
 }
 
-/* Everything the event is about, into the graph. */
+/* Moves to the graph everything that the event is about. */
 static void lift_event(gordian_system *system, const gordian_event *event)
 {
     if (event->op == GORDIAN_OP_CANCEL || event->op == GORDIAN_OP_ACT)
-        return; /* whoever waits is in the graph, and so are awaits */
+        return; /* every waiting process is in the graph, and so is every await */
     if (event->op == GORDIAN_OP_EXIT || event->op == GORDIAN_OP_AWAIT) {
         shared_lift_list(system, event->process);
         return;
@@ -279,7 +279,8 @@ static void lift_event(gordian_system *system, const gordian_event *event)
         shared_lift(system, event->resource);
     for (size_t i = 0; event->wants && i < event->want_count; i++)
         shared_lift(system, event->wants[i].resource);
-    /* May it have to wait? Sure only of what asks for one thing. */
+    /* Lift its holdings if it may have to wait. Only a request for one thing can be known not to.
+     */
     const struct rag *graph = &system->graph;
     if (event->op != GORDIAN_OP_RELEASE &&
         (event->wants || (rag_is_resource(graph, event->resource) &&
@@ -298,7 +299,7 @@ static void publish_exit(gordian_system *system, uint32_t process, struct wakes 
         end_wait(shared, process, SHARED_STATE_VICTIM, wakes);
 }
 
-/* Lets the others see what the event has done. */
+/* Makes the effects of the event visible to the other threads. */
 static void publish_event(gordian_system *system, const gordian_event *event,
                           const gordian_result *result, struct wakes *wakes)
 {
@@ -352,7 +353,7 @@ static gordian_status feed_long_way(gordian_system *system, const gordian_event 
     return GORDIAN_OK;
 }
 
-/* What the short way cannot do. */
+/* Handles what the fast path cannot. */
 static __attribute__((noinline)) gordian_status feed_with_lock(gordian_system *system,
                                                                const gordian_event *event,
                                                                gordian_result *result,

@@ -1,4 +1,4 @@
-/* A shared system's tables, its lock, and those who sleep. Read shared.h. */
+/* A shared system's tables, its lock, and its sleeping threads. Read shared.h. */
 #include "engines/detect/shared.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
@@ -16,7 +16,7 @@ static size_t piece_entries(unsigned piece)
     return (size_t)1 << (SHARED_LEAST - SHARED_EIGHTH + (piece >> SHARED_EIGHTH));
 }
 
-/* On a line of its own, and in front of it what the allocator gave. */
+/* Allocates a piece that starts on a cache line. The allocator's pointer stands in front of it. */
 static char *allocate_table_piece(const gordian_allocator *memory, size_t bytes)
 {
     char *block = memory_alloc(memory, bytes + sizeof block + SHARED_LINE - 1);
@@ -37,7 +37,7 @@ static void free_table_piece(const gordian_allocator *memory, char *piece)
     memory_free(memory, block);
 }
 
-/* Room for ids below `limit`. */
+/* Reserves memory for ids below `limit`. */
 static bool reserve_pieces(struct shared *shared, struct shared_pieces *pieces,
                            const gordian_allocator *memory, uint32_t limit, size_t size)
 {
@@ -185,7 +185,7 @@ void shared_note_resource(gordian_system *system, uint32_t id, uint64_t units, b
     tell_change(
         system->shared,
         (gordian_record){.kind = GORDIAN_LINE_RESOURCE, .id = id, .units = units, .gone = gone});
-    /* One that has gone stays in the graph, which knows that it is not there. */
+    /* A removed resource stays in the graph, which knows that it does not exist. */
     if (!gone && units == 1)
         atomic_store(shared_word_at(system->shared, id), SHARED_FREE);
 }

@@ -1,4 +1,4 @@
-/* What would deadlock? engine/what_if_ends.h tells how it is known. */
+/* What would deadlock? engine/what_if_ends.h describes the method. */
 #include "engines/detect/engine/what_if_ends.h"
 
 #include "engines/detect/shared.h"
@@ -9,8 +9,8 @@
 
 /* ------------------------------------------------------------------ ends */
 
-/* Resources whose end has changed since they were last looked at. An end changes twice at most:
- * from none to one, from one to several. */
+/* Resources whose end has changed since they were last visited. An end changes at most twice: from
+ * none to one, from one to several. */
 struct ends_walk {
     const struct rag *graph;
     uint32_t *ends;
@@ -18,7 +18,7 @@ struct ends_walk {
     size_t depth;
 };
 
-/* `resource` leads to `end` too. */
+/* Notes that `resource` leads to `end`. */
 static void add_end(struct ends_walk *walk, uint32_t resource, uint32_t end)
 {
     uint32_t known = walk->ends[resource];
@@ -28,7 +28,7 @@ static void add_end(struct ends_walk *walk, uint32_t resource, uint32_t end)
     walk->stack[walk->depth++] = resource;
 }
 
-/* So does everything that `process` holds. */
+/* Notes the same for everything that `process` holds. */
 static void add_end_to_holdings(struct ends_walk *walk, uint32_t process, uint32_t end)
 {
     struct rag_edge held;
@@ -67,12 +67,12 @@ gordian_status what_if_ends(const struct rag *graph, uint32_t *ends, gordian_err
 
 /* ------------------------------------------------------------------ reduction */
 
-/* Everybody who can finishes and gives everything back; `free` is what is free in the end. */
+/* Processes that can finish do so and release everything; `free` is what is free in the end. */
 struct reduction {
     const struct rag *graph;
     uint64_t *free;  /* by resource */
     uint64_t *done;  /* a bit for every process */
-    uint32_t *stack; /* finished, but their holdings are not yet given back */
+    uint32_t *stack; /* finished, but their holdings are not yet released */
     size_t depth;
 };
 
@@ -116,7 +116,7 @@ static void finish_in_reduction(struct reduction *reduction, uint32_t process)
     reduction->stack[reduction->depth++] = process;
 }
 
-/* Who waits for `resource`, of which more is free now, may fit. */
+/* Waiters of `resource`, of which more is free now, may fit. */
 static void look_at_queue(struct reduction *reduction, uint32_t resource)
 {
     struct rag_edge waiter;
@@ -128,7 +128,7 @@ static void look_at_queue(struct reduction *reduction, uint32_t resource)
     }
 }
 
-/* The whole reduction, with `except` (or NONE) waiting for what never comes. */
+/* Runs the whole reduction. `except` (or NONE) waits for something that never comes. */
 static void reduce_graph(struct reduction *reduction, uint32_t except)
 {
     const struct rag *graph = reduction->graph;
@@ -152,13 +152,14 @@ static void reduce_graph(struct reduction *reduction, uint32_t except)
 
 /* ------------------------------------------------------------------ single questions */
 
-/* What several questions about the same state share; each part is made when first needed. */
+/* State that several questions about the same state share. Each member is made when first needed.
+ */
 struct inquiry {
     const struct rag *graph;
-    uint64_t hops;           /* steps along chains still allowed before `ends` pays */
+    uint64_t hops;           /* steps along chains that are still cheaper than computing `ends` */
     uint32_t *ends;          /* or NULL */
     uint64_t *asked;         /* by resource: units of the request being judged; or NULL */
-    struct reduction all;    /* everybody who can finishes */
+    struct reduction all;    /* all processes that can finish do */
     struct reduction others; /* the same without `process` */
     uint32_t process;
 };
@@ -177,8 +178,8 @@ static gordian_outcome outcome_by_end(uint32_t end, uint32_t process)
     return end == process ? GORDIAN_OUTCOME_DEADLOCK : GORDIAN_OUTCOME_BLOCKED;
 }
 
-/* Single-unit systems: follows the chain from `resource`. False: it was too long, or ran in a
- * circle for as long. */
+/* For single-unit systems: follows the chain from `resource`. Returns false if it is too long or
+ * runs in a circle. */
 static bool follow_chain(struct inquiry *inquiry, uint32_t resource, uint32_t *end)
 {
     const struct rag *graph = inquiry->graph;
@@ -194,7 +195,8 @@ static bool follow_chain(struct inquiry *inquiry, uint32_t resource, uint32_t *e
     return false;
 }
 
-/* One unit of `resource`, of which none is free, in a system below the general model. */
+/* Judges a request for one unit of `resource`, of which none is free, in a system below the general
+ * model. */
 static gordian_status judge_by_end(struct inquiry *inquiry, uint32_t process, uint32_t resource,
                                    gordian_outcome *outcome, gordian_error *error)
 {
@@ -216,7 +218,7 @@ static gordian_status judge_by_end(struct inquiry *inquiry, uint32_t process, ui
     return GORDIAN_OK;
 }
 
-/* Gets the two reductions for questions about `process` ready. */
+/* Prepares the two reductions for questions about `process`. */
 static gordian_status reduce_for(struct inquiry *inquiry, uint32_t process, gordian_error *error)
 {
     gordian_status status = GORDIAN_OK;
@@ -267,7 +269,8 @@ static gordian_status judge_one(struct inquiry *inquiry, const gordian_event *re
     return GORDIAN_OK;
 }
 
-/* Adds the wants of a request up, by resource; how many were: all but when one is refused. */
+/* Adds up the wants of a request by resource. Returns how many were added: all unless one is
+ * refused. */
 static size_t add_wants(struct inquiry *inquiry, const gordian_event *request)
 {
     const struct rag *graph = inquiry->graph;
@@ -338,7 +341,7 @@ static gordian_status judge_what_if(struct inquiry *inquiry, const gordian_event
                           : judge_one(inquiry, request, outcome, error);
 }
 
-/* The graph of a shared system need not know who has what they ask for. */
+/* Moves the resources of a request to the graph, where a shared system need not have them. */
 static void lift_wants(gordian_system *system, const gordian_event *request)
 {
     if (!system->shared)
@@ -410,7 +413,7 @@ static gordian_status all_by_reduction(const struct rag *graph, const struct all
             bits_set(pairs->doomed, q);
     for (uint32_t p = 0; p < graph->process_limit && status == GORDIAN_OK; p++) {
         if (!rag_is_process(graph, p) || rag_waits(graph, p) || graph->processes[p].held == NONE)
-            continue; /* who holds nothing can close nothing */
+            continue; /* a process that holds nothing cannot close a cycle */
         status = reduce_for(&inquiry, p, error);
         if (status == GORDIAN_OK) {
             for (uint32_t q = 0; q < inquiry.graph->resource_limit; q++)
