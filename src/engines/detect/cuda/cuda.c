@@ -1,4 +1,4 @@
-/* The cuda engine: a device, a method on it, and `sparse` in case the device fails (cuda.h). */
+/* The cuda engines: a device, a method on it, and `sparse` in case the device fails (cuda.h). */
 #include "engines/detect/cuda/cuda.h"
 
 #include "engines/detect/engine/matrix.h"
@@ -18,8 +18,8 @@ struct cuda_engine {
     const struct cuda_method *method; /* NULL before the first prepare */
     void *state;
 
-    struct sparse *spare; /* has its room from the start */
-    bool fallen;          /* the device has failed: `spare` judges */
+    struct sparse *spare; /* its memory is reserved from the start */
+    bool fallen;          /* the device has failed: `spare` decides */
     gordian_error why;
 };
 
@@ -70,8 +70,8 @@ static gordian_status cuda_detect_open(void **engine, const struct detect_engine
 
 /* ------------------------------------------------------------------ falling back */
 
-/* Follows the path from `process` and marks it with that process's own number; the process at
- * which it closes into a cycle, or NONE: it ends, or meets a path followed before. */
+/* Follows the path from `process` and marks it with that process's own number. Returns the process
+ * at which it closes into a cycle. NONE: it ends, or meets a path followed earlier. */
 static uint32_t follow_path(struct rag *rag, uint32_t process, uint32_t newcomer)
 {
     uint32_t own = process + 1; /* 0: not met yet */
@@ -85,8 +85,8 @@ static uint32_t follow_path(struct rag *rag, uint32_t process, uint32_t newcomer
     return NONE;
 }
 
-/* Tells the single-unit method which deadlocks stand: one process on each cycle is taken for the
- * one that closed it. `newcomer`: who has just begun to wait and is still to be judged. */
+/* Makes the present deadlocks known to the single-unit method: one process on each cycle counts as
+ * the one that closed it. `newcomer` has just begun to wait and is still to be judged. */
 static void adopt_cycles(struct sparse *spare, uint32_t newcomer)
 {
     struct rag *rag = spare->graph;
@@ -104,7 +104,7 @@ static void adopt_cycles(struct sparse *spare, uint32_t newcomer)
             rag->processes_more[p].mark = 0;
 }
 
-/* The multi-unit method needs no telling: it finds out as it is asked. */
+/* The multi-unit method needs no preparation: it searches on each question. */
 static void fall_back_to_sparse(struct cuda_engine *e, uint32_t newcomer, const char *why)
 {
     if (!why && e->method && e->method->reason)
@@ -116,7 +116,7 @@ static void fall_back_to_sparse(struct cuda_engine *e, uint32_t newcomer, const 
         adopt_cycles(e->spare, newcomer);
 }
 
-/* The hooks of `sparse` for what the graph is now. */
+/* Returns the hooks of `sparse` for the present model. */
 static const struct detect_engine *spare_hooks(const struct cuda_engine *e)
 {
     return detect_sparse.refine(e->rag->model);
@@ -149,17 +149,17 @@ void cuda_fail_after(void *engine, uint64_t commands)
         e->method->fail_after(e->state, commands);
 }
 
-/* ------------------------------------------------------------------ room */
+/* ------------------------------------------------------------------ capacity */
 
-/* `limit` and a share of what doubling would add. */
+/* Returns `limit` plus a share of what doubling would add. */
 static uint32_t grown_limit(uint32_t had, uint32_t limit, unsigned halvings)
 {
-    limit = limit ? limit : 1; /* at least one, so that there is something to run on */
+    limit = limit ? limit : 1; /* at least one, so that the kernels have something to run on */
     return halvings < 32 ? limit + ((memory_doubled(had, limit) - limit) >> halvings) : limit;
 }
 
-/* Near the end of the memory the steps get smaller, each about half of what is left, so that ids
- * that come one by one still take few of them. */
+/* Near the end of the memory the steps get smaller, each about half of what is left. So even if ids
+ * are added one by one, there are few steps. */
 gordian_status cuda_choose_room(struct gpu *gpu, struct cuda_room had, struct cuda_room needed,
                                 cuda_bytes *bytes, const void *method, struct cuda_room *chosen,
                                 gordian_error *error)
@@ -172,7 +172,7 @@ gordian_status cuda_choose_room(struct gpu *gpu, struct cuda_room had, struct cu
         if (bytes(method, *chosen) <= info.memory_free)
             return GORDIAN_OK;
     }
-    if (gpu_failed(gpu)) /* a resident kernel fails whenever it likes; nothing is free then */
+    if (gpu_failed(gpu)) /* a resident kernel may fail at any time; no memory is free then */
         return gpu_wait(gpu, error);
     return fail(error, GORDIAN_STATUS_MEMORY,
                 "%u processes and %u resources take %llu MiB of device memory: %.60s has %llu MiB, "
@@ -237,7 +237,7 @@ static gordian_status cuda_detect_prepare(void *engine, gordian_model model, uin
 
 /* ------------------------------------------------------------------ hooks */
 
-/* Has the device run a hook, or `sparse` where the device has failed, now or before. */
+/* Runs a hook on the device; on `sparse` if the device has failed, now or earlier. */
 #define DEVICE_HOOK(e, hook, ...)                                                                  \
     do {                                                                                           \
         if (!(e)->fallen) {                                                                        \
@@ -280,7 +280,7 @@ static void cuda_serve(void *engine, uint32_t process, uint32_t from, const gord
     DEVICE_HOOK(e, serve, process, from, wants, count);
 }
 
-/* Only `sparse` gives processes paths. */
+/* Only `sparse` sets the paths of processes. */
 static void cuda_awake(void *engine, uint32_t process)
 {
     struct cuda_engine *e = engine;
@@ -297,7 +297,7 @@ static void cuda_cancel(void *engine, uint32_t process)
 static void cuda_settle(void *engine)
 {
     struct cuda_engine *e = engine;
-    if (!e->fallen && !e->method) /* an exit may come before there is any resource */
+    if (!e->fallen && !e->method) /* an exit may come before the first resource */
         return;
     DEVICE_HOOK(e, settle);
 }

@@ -1,10 +1,10 @@
-/* Node hopping on a GPU; cuda/hop.h tells how. */
+/* Node hopping on a GPU (cuda/hop.h). */
 #include "engines/detect/cuda/hop.h"
 
 #include "foundation/base/error.h"
 
 #define WORD_BYTES    sizeof(uint32_t)
-#define BARRIER_BYTES 64 /* more than struct grid_barrier has: a line of its own */
+#define BARRIER_BYTES 64 /* larger than struct grid_barrier: a cache line of its own */
 
 uint32_t hop_stride(uint32_t bits)
 {
@@ -23,7 +23,7 @@ static uint32_t at_most(uint32_t most, uint32_t value)
     return value > most ? most : value;
 }
 
-/* Words that a product has to look at for that many bits of the inner size. */
+/* Returns the words that a product reads for an inner size of that many bits. */
 static uint32_t inner_words(uint32_t bits)
 {
     return (bits + 127) / 128 * 4;
@@ -79,8 +79,8 @@ void hop_close(struct hop *hop)
     }
 }
 
-/* One block a multiprocessor: more would only make the barriers longer. The emulator's threads
- * are dear. */
+/* Uses one block on each multiprocessor: more would only slow the barriers down. Threads of the
+ * emulator are expensive. */
 static gordian_status count_cooperative_blocks(struct hop *hop, gordian_error *error)
 {
     const char *const kernels[] = {"lmdda_small", "bit_closure"};
@@ -161,7 +161,7 @@ static gordian_status launch_rows(const struct hop *hop, const char *kernel,
 
 /* ------------------------------------------------------------------ closure by blocks */
 
-/* A block of slots, and where its parts are. */
+/* A block of slots, and the addresses of its parts. */
 struct block {
     uint32_t first, size;
     gpu_address rows;     /* paths[first ..][0 ..] */

@@ -1,15 +1,15 @@
 /*
- * Node hopping on a GPU: RP of a multi-unit system, made anew from who holds and who waits
+ * Node hopping on a GPU: recomputes RP of a multi-unit system from the holds and waits
  * (foundation/gpu/kernels/detect/lmdda.h).
  *
- * What is to be found is a closure: paths of any length among the resources that somebody waits for
- * (slots). It is made block by block (Warshall's way): the paths inside a block of slots are
- * closed, then every path through the block is added by two boolean products, a thin one and a wide
- * one. All blocks together cost about as much as one product of the whole matrices, where doubling
- * the paths' length costs one for every doubling. Up to a few thousand slots one
- * cooperative kernel does all of it, with blocks of a tile
- * (foundation/gpu/kernels/detect/closure_tiles.h). Beyond, blocks are of a thousand slots, closed
- * by that kernel, and products are launches of their own.
+ * The result is a transitive closure: paths of any length among the resources that have waiters
+ * (slots). It is computed block by block (Warshall's algorithm): close the paths inside a block of
+ * slots, then add every path through the block by two boolean products, a narrow and a wide one.
+ * All blocks together cost about as much as one product of the whole matrices; doubling the length
+ * of paths costs one product for every doubling. Up to a few thousand slots, one cooperative kernel
+ * does all of it, with blocks of one tile (foundation/gpu/kernels/detect/closure_tiles.h). Beyond
+ * that, blocks have a thousand slots and are closed by that kernel; products are launches of their
+ * own.
  */
 #pragma once
 
@@ -19,12 +19,12 @@
 #include "foundation/gpu/kernels/matrix/bool_product.h"
 
 struct hop_options {
-    uint32_t small; /* up to this many slots in one launch */
-    uint32_t block; /* slots closed at a time beyond: a multiple of 128 */
+    uint32_t small; /* up to this many slots, one launch */
+    uint32_t block; /* beyond: slots closed at a time, a multiple of 128 */
     bool tensor;    /* use the matrix units */
 };
 
-/* What it takes on the device beside the state; made by hop_open. */
+/* Device memory in addition to the state; made by hop_open. */
 struct hop {
     struct gpu *gpu;
     struct gpu_info info;
@@ -40,18 +40,18 @@ struct hop {
     gpu_address barrier;
 };
 
-/* Words of a row of that many bits. */
+/* Returns the words of a row of that many bits. */
 uint32_t hop_stride(uint32_t bits);
-/* The usual options on this device. */
+/* Sets the default options of this device. */
 void hop_options_init(struct hop_options *options, const struct gpu_info *info);
-/* Device memory for that many slots and processes. */
+/* Returns the device memory for that many slots and processes. */
 uint64_t hop_bytes(const struct hop_options *options, uint32_t slots, uint32_t processes);
 /* On failure there is nothing to close. */
 gordian_status hop_open(struct hop *hop, struct gpu *gpu, const struct hop_options *options,
                         uint32_t slot_room, uint32_t process_room, gordian_error *error);
 void hop_close(struct hop *hop);
 
-/* Starts making state->reach anew; gpu_wait waits for it. */
+/* Starts to recompute state->reach; gpu_wait waits for it. */
 gordian_status hop_start(struct hop *hop, const struct lmdda_state *state, uint32_t slots,
                          uint32_t processes, uint32_t resources, gordian_error *error);
 

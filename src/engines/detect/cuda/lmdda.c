@@ -1,4 +1,4 @@
-/* LMDDA on a GPU; cuda/lmdda.h tells how. */
+/* LMDDA on a GPU (cuda/lmdda.h). */
 #include "engines/detect/cuda/lmdda_storage.h"
 #include "foundation/base/bits.h"
 #include "foundation/base/error.h"
@@ -10,7 +10,7 @@
 
 /* ------------------------------------------------------------------ storage */
 
-/* Bytes of device memory the method takes for that many ids. */
+/* Returns the bytes of device memory that the method takes for these ids. */
 static uint64_t device_bytes_lmdda(const void *method, struct cuda_room room)
 {
     uint64_t words = room.processes + 4 * (uint64_t)room.resources + hop_stride(room.processes);
@@ -75,7 +75,7 @@ static gordian_status allocate_lmdda_device(struct cuda_lmdda *l, struct lmdda_p
 
 /* ------------------------------------------------------------------ commands */
 
-/* Remembers why the device failed. */
+/* Returns whether the device works, and remembers why not. */
 static bool still_works(struct cuda_lmdda *l, gordian_status status, const gordian_error *error)
 {
     if (status != GORDIAN_OK && l->failure.status == GORDIAN_OK) {
@@ -85,7 +85,7 @@ static bool still_works(struct cuda_lmdda *l, gordian_status status, const gordi
     return status == GORDIAN_OK;
 }
 
-/* Tests: is the device still to work for one more command? */
+/* For tests: counts a command and fails when the count has ended. */
 static gordian_status count_command(struct cuda_lmdda *l, gordian_error *error)
 {
     if (l->failure.status)
@@ -102,7 +102,7 @@ uint32_t cuda_lmdda_words(const struct cuda_lmdda *l)
     return (l->rag->process_limit + 127) / 128 * 4;
 }
 
-/* More room where a kernel had too little. Without, what is on the device is of no more use. */
+/* Maps more memory if a kernel ran out of it. If that fails, the state on the device is lost. */
 static gordian_status feed_device(struct cuda_lmdda *l, bool *again, gordian_error *error)
 {
     gordian_error why = {0};
@@ -138,7 +138,7 @@ static struct gpu_launch join_launch(const struct cuda_lmdda *l)
                                .arguments_size = sizeof l->join};
 }
 
-/* The join under way, if it is not known to have done all of its work. */
+/* Waits for the join under way, and repeats it if it could not do all of its work. */
 static gordian_status finish_join(struct cuda_lmdda *l, gordian_error *error)
 {
     if (!l->joining)
@@ -153,7 +153,7 @@ static gordian_status finish_join(struct cuda_lmdda *l, gordian_error *error)
     return cuda_lmdda_launch(l, &launch, error);
 }
 
-/* Sends the changes noted, and, with a process, the question what its wait means. */
+/* Sends the noted changes and, with a process, the question what its wait means. */
 static gordian_status send_changes(struct cuda_lmdda *l, uint32_t process, gordian_error *error)
 {
     bool question = process != NONE;
@@ -187,7 +187,7 @@ static gordian_status make_anew(struct cuda_lmdda *l, gordian_error *error)
     return status;
 }
 
-/* Has the device know everything that has happened. */
+/* Brings the device up to date with everything that has happened. */
 static gordian_status bring_up(struct cuda_lmdda *l, gordian_error *error)
 {
     gordian_status status = GORDIAN_OK;
@@ -227,7 +227,8 @@ static void take_slot(struct cuda_lmdda *l, uint32_t resource)
     parts->occupant[parts->slot_count++] = resource;
 }
 
-/* One waiter less; the slot of the last one's resource goes to whoever has the last slot. */
+/* Removes one waiter of a resource. After the last one, the last slot's resource moves to the free
+ * slot. */
 static bool leave_slot(struct cuda_lmdda *l, uint32_t resource)
 {
     struct lmdda_parts *parts = &l->parts;
@@ -241,7 +242,7 @@ static bool leave_slot(struct cuda_lmdda *l, uint32_t resource)
            note_change(l, LMDDA_SLOT, resource, LMDDA_NONE);
 }
 
-/* An edge of `resource` has gone: its row at least is to be made anew. */
+/* Notes that an edge of `resource` was removed: at least its row has to be recomputed. */
 static void spoil_row(struct cuda_lmdda *l, uint32_t resource)
 {
     for (uint32_t i = 0; i < l->row_count; i++)
@@ -253,10 +254,10 @@ static void spoil_row(struct cuda_lmdda *l, uint32_t resource)
         l->shared->rows[l->row_count++] = resource;
 }
 
-/* Does no other row lead to `resource`? Only who waits for it and holds something leads there. */
+/* Tells whether no other row leads to `resource`. Only its waiters that hold something could. */
 static bool stands_alone(const struct rag *rag, uint32_t resource)
 {
-    uint32_t looks = 64; /* beyond, making everything anew is not much dearer */
+    uint32_t looks = 64; /* beyond this, recomputing everything costs hardly more */
     struct rag_edge waiter;
     for (uint32_t ref = rag->resources[resource].queue_head; ref != NONE; ref = waiter.next) {
         waiter = rag_queued(rag, ref);
@@ -312,7 +313,7 @@ static gordian_outcome cuda_lmdda_block(void *state, uint32_t process)
     gordian_outcome outcome = status != GORDIAN_OK ? CUDA_NO_OUTCOME : read_answer(l);
     if (status == GORDIAN_OK && outcome == CUDA_NO_OUTCOME)
         status = fail(&error, GORDIAN_STATUS_IO, "the device gave no answer");
-    /* Nothing leads to one that holds nothing. A failure here shows at the next question. */
+    /* Nothing leads to a process that holds nothing. The next question reports a failure here. */
     if (status == GORDIAN_OK && l->rag->processes[process].held != NONE)
         status = join_rows(l, process, &error);
     still_works(l, status, &error);
@@ -329,7 +330,7 @@ static bool cuda_lmdda_release(void *state, uint32_t process, uint32_t resource,
     return note_change(l, LMDDA_UNGRANT, resource, process);
 }
 
-/* Does the process hold anything but `resource`? */
+/* Tells whether the process holds anything other than `resource`. */
 static bool holds_more(const struct rag *rag, uint32_t process, uint32_t resource)
 {
     struct rag_edge held;
@@ -346,10 +347,10 @@ static bool cuda_lmdda_serve(void *state, uint32_t process, uint32_t from,
 {
     struct cuda_lmdda *l = state;
     (void)from;
-    (void)count; /* it waited for one */
+    (void)count; /* it waited for one resource */
     uint32_t resource = wants[0].resource;
     if (holds_more(l->rag, process, resource))
-        l->stale = true; /* whatever led to it led on to the resource */
+        l->stale = true; /* everything that led to it led on to the resource */
     if (!note_change(l, LMDDA_RUN, process, 0) || !leave_slot(l, resource) ||
         !note_change(l, LMDDA_GRANT, resource, process))
         return false;
@@ -365,7 +366,7 @@ static bool cuda_lmdda_cancel(void *state, uint32_t process)
     return note_change(l, LMDDA_RUN, process, 0) && leave_slot(l, l->rag->wait[process]);
 }
 
-/* The work waits until it is asked for; what it will be is known now. */
+/* The work is done when the next question needs it; how much it will be is known now. */
 static bool cuda_lmdda_settle(void *state)
 {
     struct cuda_lmdda *l = state;
@@ -456,7 +457,7 @@ static gordian_status cuda_lmdda_matrix_row(void *state, gordian_matrix which, u
 
 /* ------------------------------------------------------------------ opening */
 
-/* Notes the edges as the graph has them; RP follows. */
+/* Notes the edges of the graph. RP is computed later. */
 static bool note_graph(struct cuda_lmdda *l)
 {
     const struct rag *rag = l->rag;
@@ -480,7 +481,7 @@ static bool note_graph(struct cuda_lmdda *l)
     return fine;
 }
 
-/* New parts for these limits, filled from the graph, take the place of the old. */
+/* Replaces the parts by new ones for these limits, filled from the graph. */
 static gordian_status replace_parts(struct cuda_lmdda *l, uint32_t process_limit,
                                     uint32_t resource_limit, gordian_error *error)
 {
@@ -496,7 +497,7 @@ static gordian_status replace_parts(struct cuda_lmdda *l, uint32_t process_limit
         free_lmdda_device(l, &larger);
         return status;
     }
-    /* What was noted for the old parts is in the graph. */
+    /* The graph has what was noted for the old parts. */
     free_lmdda_device(l, &l->parts);
     l->parts = larger;
     l->update_count = l->row_count = 0;
@@ -542,7 +543,7 @@ static gordian_status cuda_lmdda_open(void **state, const struct cuda_method *me
     gpu_get_info(gpu, &l->info);
     hop_options_init(&l->options, &l->info);
     void *shared = NULL;
-    /* Whether it fits is found out before anything is allocated. */
+    /* Check whether it fits before anything is allocated. */
     struct cuda_room needed = {process_limit, resource_limit}, ignored;
     gordian_status status =
         cuda_choose_room(gpu, l->parts.room, needed, device_bytes_lmdda, l, &ignored, error);
@@ -558,7 +559,7 @@ static gordian_status cuda_lmdda_open(void **state, const struct cuda_method *me
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ tests and benches */
+/* ------------------------------------------------------------------ tests and benchmarks */
 
 static const char *cuda_lmdda_reason(const void *state)
 {

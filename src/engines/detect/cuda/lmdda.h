@@ -1,26 +1,27 @@
 /*
- * LMDDA on a GPU: the multi-unit method of the cuda engine.
+ * LMDDA on a GPU: the multi-unit method of the cuda engines.
  *
- * The host notes what changes and sends it along with the next question. Where an edge has gone, RP
- * is made anew on the device before that: all of it by node hopping (cuda/hop.h), or, where
- * nothing else can depend on it, one row. Several releases in a row so cost one recomputation.
+ * The host notes the changes and sends them with the next question. If an edge was removed, the
+ * device first recomputes RP: all of it by node hopping (cuda/hop.h), or one row if nothing else
+ * can depend on it. So several releases in a row cost one recomputation.
  *
- * Only a block is waited for, and only for the look at one row that answers it: joining the
- * rows goes on while the host does.
+ * The host waits only for the answer to a block, which takes reading one row. The device joins rows
+ * while the host goes on.
  */
 #pragma once
 
 #include "engines/detect/cuda/cuda.h"
 #include "engines/detect/cuda/hop.h"
 
-/* For tests and benches: how RP is made anew from now on. GORDIAN_STATUS_IO: the device has failed.
- */
+/* For tests and benchmarks: sets how RP is recomputed from now on. GORDIAN_STATUS_IO: the device
+ * has failed. */
 gordian_status cuda_lmdda_tune(void *state, const struct hop_options *options,
                                gordian_error *error);
 
-/* For tests and benches: makes all of RP anew and waits; the time it took on the device. */
+/* For tests and benchmarks: recomputes all of RP, waits, and returns the time it took on the
+ * device. */
 gordian_status cuda_lmdda_recompute(void *state, double *microseconds, gordian_error *error);
 
-/* For tests: for every resource the one running process it leads to (engine/engine.h, what_if_all).
- */
+/* For tests: finds for every resource the one running process that it leads to (engine/engine.h,
+ * what_if_all). */
 gordian_status cuda_lmdda_ends(void *state, uint32_t *ends, gordian_error *error);

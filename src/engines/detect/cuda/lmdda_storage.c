@@ -1,11 +1,11 @@
-/* LMDDA on a GPU: how its matrices are stored (lmdda_storage.h). */
+/* LMDDA on a GPU: storage of its matrices (lmdda_storage.h). */
 #include "engines/detect/cuda/lmdda_storage.h"
 
 #include "foundation/gpu/kernels/detect/what_if.h"
 
 #define WORD_BYTES    sizeof(uint32_t)
-#define BARRIER_BYTES 64u /* more than struct grid_barrier has: a line of its own */
-#define MATRICES      4u  /* in blocks: AG, RP, and two to make it anew with */
+#define BARRIER_BYTES 64u /* larger than struct grid_barrier: a cache line of its own */
+#define MATRICES      4u  /* in blocks: AG, RP, and two to recompute RP with */
 #define REACH_THREADS 256u
 
 static uint32_t at_most(uint32_t most, uint32_t value)
@@ -102,7 +102,7 @@ gordian_status lmdda_storage_find_ends(struct cuda_lmdda *l, gordian_error *erro
     return gpu_launch(l->gpu, GPU_LAUNCH("what_if_ends", blocks, WHAT_IF_THREADS, question), error);
 }
 
-/* A kernel puts a row of blocks together: where they are, only the device knows. */
+/* A kernel assembles a row of blocks, because only the device knows where they are. */
 gordian_status lmdda_storage_read(struct cuda_lmdda *l, uint32_t row, void *to,
                                   gordian_error *error)
 {

@@ -1,7 +1,9 @@
 /*
- * LMDDA on a GPU: what lmdda.c and lmdda_storage.c share. The matrices that have a bit for every
- * pair of ids are stored whole, with reachability by products of matrices (hop.h), or in blocks
- * that are stored only where they are not empty (foundation/gpu/blocks.h).
+ * LMDDA on a GPU: what lmdda.c and lmdda_storage.c share.
+ *
+ * The matrices that have a bit for every pair of ids are stored whole, and reachability is computed
+ * by matrix products (hop.h); or they are stored in blocks, of which the empty ones take no memory
+ * (foundation/gpu/blocks.h).
  */
 #pragma once
 
@@ -9,24 +11,24 @@
 #include "foundation/gpu/blocks.h"
 
 #define LMDDA_UPDATES_MOST 2048u /* sent at once */
-#define LMDDA_ROWS_MOST    16u   /* made anew one by one; beyond, all of RP is */
+#define LMDDA_ROWS_MOST    16u   /* recomputed one by one; beyond, all of RP is */
 
-/* What the host and the device share. */
+/* Memory that the host and the device share. */
 struct lmdda_shared {
     struct lmdda_update updates[LMDDA_UPDATES_MOST];
     uint32_t rows[LMDDA_ROWS_MOST];
     uint32_t answer;
 };
 
-/* What there is for the ids there is room for. */
+/* The arrays, by the ids for which there is capacity. */
 struct lmdda_parts {
     struct cuda_room room;
     struct lmdda_state device;
     gpu_address ends;
-    uint64_t *row; /* the last one handed out */
+    uint64_t *row; /* the last row returned */
     uint32_t *
         slots; /* by resource: its slot, or LMDDA_NONE; see foundation/gpu/kernels/detect/lmdda.h */
-    uint32_t *waiters;  /* by resource: how many wait for it */
+    uint32_t *waiters;  /* by resource: number of its waiters */
     uint32_t *occupant; /* by slot: its resource */
     uint32_t slot_count;
 
@@ -49,31 +51,31 @@ struct cuda_lmdda {
     struct lmdda_shared *shared;
     gpu_address shared_device;
     uint32_t update_count, row_count;
-    bool stale; /* an edge has gone: RP is to be made anew */
+    bool stale; /* an edge was removed: RP has to be recomputed */
 
-    struct lmdda_join_arguments join; /* the last one */
-    bool joining;                     /* it may have to be done again */
+    struct lmdda_join_arguments join; /* the last join */
+    bool joining;                     /* it may have to be repeated */
     bool starved;                     /* there was too little memory to go on */
 
     gordian_error failure;
-    uint64_t commands_left; /* tests: until the device fails */
+    uint64_t commands_left; /* for tests: until the device fails */
 };
 
-/* Bytes of device memory of the matrices, and of what it takes to make RP anew. */
+/* Returns the bytes of device memory of the matrices, and of recomputing RP. */
 uint64_t lmdda_storage_bytes(const struct cuda_lmdda *l, struct cuda_room room);
-/* Empty matrices. On failure the caller frees what there is. */
+/* Opens empty matrices. On failure the caller frees them. */
 gordian_status lmdda_storage_open(struct cuda_lmdda *l, struct lmdda_parts *parts,
                                   gordian_error *error);
-/* Starts making all of RP anew. */
+/* Starts to recompute all of RP. */
 gordian_status lmdda_storage_make_anew(struct cuda_lmdda *l, gordian_error *error);
-/* Starts finding out where every row ends (foundation/gpu/kernels/detect/what_if.h): parts.ends. */
+/* Starts to find the end of every row (foundation/gpu/kernels/detect/what_if.h), in parts.ends. */
 gordian_status lmdda_storage_find_ends(struct cuda_lmdda *l, gordian_error *error);
-/* A row of RP. Everything before is done. */
+/* Reads a row of RP. All earlier work is done. */
 gordian_status lmdda_storage_read(struct cuda_lmdda *l, uint32_t row, void *to,
                                   gordian_error *error);
 
-/* Launches and waits, again where there was too little room. */
+/* Launches a kernel and waits. Repeats it if it ran out of memory that can be mapped. */
 gordian_status cuda_lmdda_launch(struct cuda_lmdda *l, const struct gpu_launch *launch,
                                  gordian_error *error);
-/* 32-bit words of a row of processes. */
+/* Returns the 32-bit words of a row of processes. */
 uint32_t cuda_lmdda_words(const struct cuda_lmdda *l);

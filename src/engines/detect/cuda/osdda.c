@@ -1,10 +1,10 @@
 /*
  * OSDDA on a GPU: the single-unit method of the engines cuda and cuda-blocks.
  *
- * The state is in the device's memory and a resident kernel
- * (foundation/gpu/kernels/detect/osdda.cu, or foundation/gpu/kernels/detect/osdda_blocks.cu) works
- * on it; the host turns hooks into commands. Only a block is waited for, and only for the look at
- * one word that answers it: the bookkeeping goes on while the host does.
+ * The state is in the device's memory. A resident kernel works on it
+ * (foundation/gpu/kernels/detect/osdda.cu or osdda_blocks.cu); the host turns hooks into commands.
+ * The host waits only for the answer to a block, which takes reading one word. The device does the
+ * bookkeeping while the host goes on.
  */
 #include "engines/detect/cuda/osdda.h"
 
@@ -15,7 +15,7 @@
 
 /* ------------------------------------------------------------------ storage */
 
-/* Bytes of device memory the method takes for that many ids. */
+/* Returns the bytes of device memory that the method takes for these ids. */
 static uint64_t device_bytes_osdda(const void *method, struct cuda_room room)
 {
     uint64_t vectors = (4 * (uint64_t)room.resources + room.processes) * sizeof(uint32_t);
@@ -49,7 +49,7 @@ static gordian_status allocate_osdda_host(const struct cuda_osdda *o, struct osd
     return parts->vector && parts->released && parts->row ? GORDIAN_OK : fail_memory(error);
 }
 
-/* Contents undefined. */
+/* Allocates device memory; its contents are undefined. */
 static gordian_status allocate_osdda_device(const struct cuda_osdda *o, struct osdda_parts *parts,
                                             gordian_error *error)
 {
@@ -69,7 +69,8 @@ static gordian_status allocate_osdda_device(const struct cuda_osdda *o, struct o
 static gordian_status start_osdda_kernel(struct cuda_osdda *o, gordian_error *error)
 {
     const struct osdda_parts *parts = &o->parts;
-    /* One block a multiprocessor leaves room for other kernels; the emulator's threads are dear. */
+    /* One block on each multiprocessor leaves capacity for other kernels. Threads of the emulator
+     * are expensive. */
     unsigned threads = o->info.emulated ? 64 : OSDDA_MAX_THREADS;
     unsigned most = o->info.emulated ? 3 : o->info.multiprocessors, resident = 0;
     const char *kernel = o->blocks ? "osdda_blocks_service" : "osdda_service";
@@ -99,7 +100,7 @@ gordian_status cuda_osdda_lost(const struct cuda_osdda *o, gordian_error *error)
     return fail(error, GORDIAN_STATUS_IO, "%s", reason ? reason : "the device does not answer");
 }
 
-/* Everything so far is done, and what the kernel wrote can be read. */
+/* Waits until everything so far is done and the kernel's results can be read. */
 static gordian_status drain_queue(void *state, gordian_error *error)
 {
     struct cuda_osdda *o = state;
@@ -121,7 +122,7 @@ static gordian_status write_vector(struct cuda_osdda *o, gpu_address to, const u
     return gpu_write(o->gpu, to, o->parts.vector, room * sizeof *o->parts.vector, error);
 }
 
-/* Starts the kernel and has it make every row from the graph. */
+/* Starts the kernel and lets it build every row from the graph. */
 static gordian_status build_rows(struct cuda_osdda *o, gordian_error *error)
 {
     const struct rag *rag = o->rag;
@@ -136,8 +137,8 @@ static gordian_status build_rows(struct cuda_osdda *o, gordian_error *error)
     return drain_queue(o, error);
 }
 
-/* Rows are longer and more afterwards, so everything moves: made anew rather than copied. The
- * kernel ends first: drivers may wait for kernels when memory is taken or given back. */
+/* Rows become longer and more, so everything moves; it is rebuilt, not copied. The kernel ends
+ * first, because drivers may wait for kernels when memory is allocated or freed. */
 static gordian_status cuda_osdda_grow(void *state, uint32_t process_limit, uint32_t resource_limit,
                                       gordian_error *error)
 {
@@ -167,7 +168,7 @@ static gordian_status cuda_osdda_grow(void *state, uint32_t process_limit, uint3
     status = build_rows(o, error);
     if (status != GORDIAN_OK && first && o->starved)
         return fail(error, GORDIAN_STATUS_MEMORY, "%s", service_reason(o->service));
-    /* The old state is gone: whatever it was, this device is of no more use. */
+    /* The old state is gone. Whatever the error was, this device can no longer be used. */
     return status && !first ? GORDIAN_STATUS_IO : status;
 }
 
@@ -179,7 +180,7 @@ static void cuda_osdda_close(void *state)
     memory_free(&o->rag->memory, o);
 }
 
-/* Before every start of the kernel. */
+/* Called before every start of the kernel. */
 static gordian_status feed_kernel(void *context, gordian_error *error)
 {
     struct cuda_osdda *o = context;
@@ -201,7 +202,7 @@ static gordian_status cuda_osdda_open(void **state, const struct cuda_method *me
     o->rag = rag;
     o->blocks = method->blocks;
     gpu_get_info(gpu, &o->info);
-    /* Whether it fits is found out before anything is allocated. */
+    /* Check whether it fits before anything is allocated. */
     struct cuda_room needed = {process_limit, resource_limit}, wanted;
     gordian_status status =
         cuda_choose_room(gpu, o->parts.room, needed, device_bytes_osdda, o, &wanted, error);
@@ -228,7 +229,7 @@ static gordian_status cuda_osdda_pause(void *state, bool pausing, gordian_error 
 static bool cuda_osdda_grant(void *state, uint32_t process, uint32_t resource, uint64_t units)
 {
     struct cuda_osdda *o = state;
-    (void)units; /* there is one */
+    (void)units; /* always one */
     return service_post(o->service, OSDDA_GRANT, process, resource, 0);
 }
 
@@ -254,12 +255,12 @@ static bool cuda_osdda_release(void *state, uint32_t process, uint32_t resource,
     return true;
 }
 
-/* Together with the release before it this is the papers' "released, p_t waits". */
+/* Together with the release before it, this is the papers' "released, p_t waits". */
 static bool cuda_osdda_serve(void *state, uint32_t process, uint32_t from,
                              const gordian_want *wants, size_t count)
 {
     struct cuda_osdda *o = state;
-    (void)count; /* in a single-unit system always one */
+    (void)count; /* always one in a single-unit system */
     return service_post(o->service, OSDDA_HAND_OVER, from, wants[0].resource, process);
 }
 
@@ -299,7 +300,7 @@ static gordian_status cuda_osdda_deadlocked(void *state, uint64_t *set, gordian_
     return GORDIAN_OK;
 }
 
-/* The sinks are what is asked for. */
+/* The sinks are the answer. */
 static gordian_status cuda_osdda_what_if_all(void *state, uint32_t *ends, gordian_error *error)
 {
     struct cuda_osdda *o = state;
@@ -308,7 +309,7 @@ static gordian_status cuda_osdda_what_if_all(void *state, uint32_t *ends, gordia
                     o->rag->resource_limit * sizeof *ends, error);
 }
 
-/* A row of a matrix that is kept as a vector: one bit at most. */
+/* Reads a row of a matrix that is stored as a vector: it has at most one bit. */
 static gordian_status read_one_bit(struct cuda_osdda *o, gpu_address vector, uint32_t row,
                                    size_t words, gordian_error *error)
 {

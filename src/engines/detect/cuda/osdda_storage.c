@@ -1,4 +1,4 @@
-/* OSDDA on a GPU: how the rows of RR and RP are stored (osdda.h). */
+/* OSDDA on a GPU: storage of the rows of RR and RP (osdda.h). */
 #include "engines/detect/cuda/osdda.h"
 
 #include "foundation/base/bits.h"
@@ -45,7 +45,7 @@ gordian_status osdda_storage_open(const struct cuda_osdda *o, struct osdda_parts
     return gpu_alloc(o->gpu, &blocks->row, longest_row_bytes(parts->room), error);
 }
 
-/* The kernel puts a row of blocks together: where they are, only the device knows. */
+/* The kernel assembles a row of blocks, because only the device knows where they are. */
 gordian_status osdda_storage_read(struct cuda_osdda *o, bool rp, uint32_t row, uint32_t bits,
                                   gordian_error *error)
 {

@@ -1,5 +1,5 @@
-/* Rows of bits: storage, and the loops in which the matrix engine spends its time. Those
- * work on whole lines, which GCC and Clang turn into the widest SIMD the target has. */
+/* Rows of bits: storage, and the loops in which the matrix engine spends its time. They work on
+ * whole lines, which GCC and Clang compile to the widest SIMD of the target. */
 #include "engines/detect/engine/matrix.h"
 
 #include <string.h>

@@ -1,27 +1,27 @@
 /*
- * Requests for several units or resources at once, all or nothing: deadlocked is who is left
- * over when everybody who can has finished and given everything back.
+ * Requests for several units or resources at once, all or nothing. A process is deadlocked if it is
+ * left over when all processes that can have finished and released everything (graph reduction).
  *
- * Kept is an order of the waiting processes in which each can finish, once everybody who
- * runs has finished and those before it in the order have. While that order holds, nobody in it is
- * deadlocked. Grants and releases of running processes do not touch it: what they
- * hold or have given back is free to the order either way. Serving somebody, or
- * somebody giving up, only takes him out of it. Only a new wait can break it:
+ * The method keeps an order of the waiting processes: each can finish once all running processes
+ * and all processes before it in the order have finished. While the order holds, no process in it
+ * is deadlocked. Grants and releases of running processes do not affect it, because what they hold
+ * or have released counts as free either way. A process that is served or ends its wait just leaves
+ * the order. Only a new wait can break it:
  *
- *   - the request fits what the running ones leave: the requester goes to the front
- *   - nobody waits for what the requester holds: it goes to the end, or is dead alone
- *   - else the order is walked from the front until the requester fits, putting
- *     off those who do not fit without it; they follow right behind it
- *   - if it never fits, it and those who could not finish without it are dead
+ *   - The request fits what the running processes leave: the requester goes to the front.
+ *   - No process waits for what the requester holds: it goes to the end, or it alone is dead.
+ *   - Otherwise the order is walked from the front until the requester fits. Processes that do not
+ *     fit without the requester are put off; they follow right behind it.
+ *   - If it never fits, it is dead, and so are those that could not finish without it.
  *
- * The dead are a second list. It shrinks only when one of them gives up or goes;
- * then those who can finish after everybody in the order join its end.
+ * The dead form a second list. It shrinks only when one of them ends its wait or exits. Those that
+ * can then finish after all processes in the order join its end.
  */
 #include "engines/detect/engine/sparse.h"
 #include "foundation/base/bits.h"
 #include "foundation/base/error.h"
 
-/* The ends of the two lists, and where the links of a process are. */
+/* The ends of the two lists, and the index of the first process's links. */
 enum { ORDER = 0, DEAD = 1, FIRST = 2 };
 
 static void append_node(struct general_state *general, uint32_t before, uint32_t node)
@@ -40,8 +40,8 @@ static void unlink_node(struct general_state *general, uint32_t node)
     links[links[node].next].prev = links[node].prev;
 }
 
-/* Adds the holdings of a process to (or, with `sign` -1, takes them from) the counts of the
- * waiting, or of the dead. Unsigned arithmetic wraps round and back. */
+/* Adds the holdings of a process to the counts of the waiting or of the dead; with `sign` -1,
+ * subtracts them. Unsigned arithmetic wraps around and back. */
 static void count_holdings(struct sparse *sparse, uint32_t process, bool dead, int64_t sign)
 {
     struct rag_edge edge;
@@ -66,7 +66,7 @@ static void raise_dead(struct sparse *sparse, uint32_t process)
     count_holdings(sparse, process, true, -1);
 }
 
-/* ---- walks: what is free while processes finish one after another */
+/* ---- walks: free units while processes finish one after another */
 
 static uint64_t *work_of(struct sparse *sparse, uint32_t resource)
 {
@@ -98,7 +98,7 @@ static void return_holdings(struct sparse *sparse, uint32_t process)
     }
 }
 
-/* Would the request fit if everybody but the dead gave everything back? */
+/* Tells whether the request fits if all processes except the dead release everything. */
 static bool fits_in_the_end(struct sparse *sparse, uint32_t process)
 {
     struct rag_edge edge;
@@ -112,9 +112,9 @@ static bool fits_in_the_end(struct sparse *sparse, uint32_t process)
     return true;
 }
 
-/* One round over the order from `*start`: whoever fits finishes and moves before those who do
- * not; *start becomes the first of them (or ORDER). Stops when `process` fits and puts
- * it there. */
+/* Walks the order once from `*start`. A process that fits finishes and moves in front of those that
+ * do not. *start becomes the first of those (or ORDER). Stops when `process` fits and puts it
+ * there. */
 enum round { PLACED, PROGRESS, STUCK };
 
 static enum round walk_round(struct sparse *sparse, uint32_t process, bool hopeless,
@@ -145,9 +145,9 @@ static enum round walk_round(struct sparse *sparse, uint32_t process, bool hopel
     return outcome;
 }
 
-/* Finds `process` its place in the order, or buries those who cannot finish
- * without it (with `hopeless` it is known never to fit). Those put off before its place
- * can finish behind it: they could when it still ran, with less given back. */
+/* Finds the place of `process` in the order, or declares dead the processes that cannot finish
+ * without it. With `hopeless` it is known never to fit. Processes put off before its place can
+ * finish behind it: they could while it still ran, with less released. */
 static bool walk_order(struct sparse *sparse, uint32_t process, bool hopeless)
 {
     struct general_state *general = &sparse->general;
@@ -180,7 +180,7 @@ static gordian_outcome general_block(void *engine, uint32_t process)
             append_node(general, general->links[ORDER].next, process + FIRST);
             return GORDIAN_OUTCOME_BLOCKED;
         }
-        if (!waited_for) { /* not by itself either: it holds nothing of what it wants */
+        if (!waited_for) { /* nor by itself: it holds nothing of what it wants */
             append_node(general, ORDER, process + FIRST);
             return GORDIAN_OUTCOME_BLOCKED;
         }
@@ -212,7 +212,7 @@ static void general_serve(void *engine, uint32_t process, uint32_t from, const g
     (void)from;
     bool dead = sparse->general.dead[process];
     general_cancel(sparse, process);
-    /* What it was served it did not hold while it waited. */
+    /* It did not hold what it was served while it waited. */
     for (size_t i = 0; i < count; i++) {
         struct general_units *units = &sparse->general.units[wants[i].resource];
         units->blocked += wants[i].units;
@@ -221,7 +221,7 @@ static void general_serve(void *engine, uint32_t process, uint32_t from, const g
     }
 }
 
-/* Nobody waits for what it is, so the order holds; only the counts change. */
+/* No process waits for these units, so the order holds; only the counts change. */
 static void general_lend(void *engine, uint32_t process, uint32_t resource, int64_t units)
 {
     struct sparse *sparse = engine;
@@ -230,7 +230,7 @@ static void general_lend(void *engine, uint32_t process, uint32_t resource, int6
         sparse->general.units[resource].dead += (uint64_t)units;
 }
 
-/* Moves to the end of the order whoever of the dead can finish after everybody in it. */
+/* Moves to the end of the order the dead processes that can finish after all processes in it. */
 static void general_settle(void *engine)
 {
     struct sparse *sparse = engine;
@@ -264,7 +264,7 @@ static bool general_is_dead(void *engine, uint32_t process)
     return sparse->general.dead[process];
 }
 
-/* ---- room, and the first time */
+/* ---- memory, and the first build */
 
 gordian_status general_prepare(struct sparse *sparse, bool rebuild, uint32_t processes,
                                uint32_t resources, gordian_error *error)
@@ -280,7 +280,7 @@ gordian_status general_prepare(struct sparse *sparse, bool rebuild, uint32_t pro
     if (rebuild) {
         general->links[ORDER] = (struct general_links){ORDER, ORDER};
         general->links[DEAD] = (struct general_links){DEAD, DEAD};
-        /* Everybody is dead until shown to be alive. */
+        /* Every waiting process is dead until proven alive. */
         for (uint32_t p = 0; p < sparse->graph->process_limit; p++)
             if (rag_waits(sparse->graph, p)) {
                 count_holdings(sparse, p, false, 1);

@@ -1,12 +1,11 @@
 /*
- * LMDDA: detection in multi-unit systems.
+ * LMDDA: deadlock detection in multi-unit systems.
  *
- * A process that waits for one unit of q can still be served as long as q leads to one
- * that runs; RP says where q leads, SP who runs. A grant adds a bit and a block joins
- * rows. Taking an edge away is the hard part: another path may lead to the same
- * place, so RP is made anew, once an event, by node hopping: from the grants on,
- * RP |= RP . AR . RP (boolean products), which doubles the length of the paths
- * known, until nothing changes.
+ * A process that waits for one unit of q can still be served while q leads to a running process. RP
+ * has the processes that q leads to, SP the running ones. A grant adds a bit and a block joins
+ * rows. Removing an edge is the hard part, because another path may lead to the same place. So RP
+ * is recomputed once an event, by node hopping: starting from the grants, RP |= RP . AR . RP
+ * (boolean products) doubles the length of the known paths until nothing changes.
  */
 #include "engines/detect/engine/matrix.h"
 
@@ -27,7 +26,8 @@ static uint64_t *units_cell(const struct matrix_engine *e, uint32_t process, uin
 
 /* ------------------------------------------------------------------ node hopping */
 
-/* One row of RP . AR: what those wait for that the row reaches. False: none of them waits. */
+/* Computes one row of RP . AR: the resources that the processes of the row wait for. Returns false
+ * if none of them waits. */
 static bool find_hops(struct matrix_engine *e, uint32_t row)
 {
     const uint64_t *reached = bit_row(&e->rp, row), *running = running_row(e);
@@ -39,13 +39,13 @@ static bool find_hops(struct matrix_engine *e, uint32_t row)
         any = any || waiting;
         for (; waiting; waiting &= waiting - 1) {
             size_t process = i * 64 + (size_t)__builtin_ctzll(waiting);
-            bits_set(hops, e->rag->wait[process]); /* AR's row has this one bit */
+            bits_set(hops, e->rag->wait[process]); /* AR's row has only this bit */
         }
     }
     return any;
 }
 
-/* One row of RP |= (RP . AR) . RP; true if it has changed. */
+/* Computes one row of RP |= (RP . AR) . RP. Returns true if it has changed. */
 static bool hop_row(struct matrix_engine *e, uint32_t row)
 {
     if (!find_hops(e, row))
@@ -62,13 +62,14 @@ static bool hop_row(struct matrix_engine *e, uint32_t row)
     return changed;
 }
 
-/* Rows are updated in place: what one row has found helps the next in the same round. */
+/* Recomputes RP if an edge was removed. Rows are updated in place, so a row benefits from the rows
+ * before it in the same round. */
 static void lmdda_settle(void *engine)
 {
     struct matrix_engine *e = engine;
     if (!e->stale)
         return;
-    /* RP = AG: what one step reaches. */
+    /* RP = AG: what can be reached in one step. */
     for (uint32_t row = 0; row < e->rag->resource_limit; row++) {
         row_zero(bit_row(&e->rp, row), lmdda_words(e));
         if (!rag_is_resource(e->rag, row))
@@ -111,12 +112,12 @@ static gordian_outcome lmdda_block(void *engine, uint32_t process)
     bits_clear(running_row(e), process);
 
     gordian_outcome outcome = GORDIAN_OUTCOME_BLOCKED;
-    if (!leads_to_one_that_runs(e, wanted)) /* was it the last one that did? */
+    if (!leads_to_one_that_runs(e, wanted)) /* it may have been the last one that did */
         outcome =
             bit_get(&e->rp, wanted, process) ? GORDIAN_OUTCOME_DEADLOCK : GORDIAN_OUTCOME_DOOMED;
 
     if (e->rag->processes[process].held == NONE)
-        return outcome; /* nothing leads to one that holds nothing */
+        return outcome; /* nothing leads to a process that holds nothing */
     for (uint32_t row = 0; row < e->rag->resource_limit; row++)
         if (row != wanted && bit_get(&e->rp, row, process))
             row_or(bit_row(&e->rp, row), bit_row(&e->rp, wanted), lmdda_words(e));
@@ -166,7 +167,7 @@ static gordian_status lmdda_deadlocked(void *engine, uint64_t *set, gordian_erro
     return GORDIAN_OK;
 }
 
-/* The edges as the graph has them; RP follows from them. */
+/* Copies the edges from the graph and computes RP from them. */
 void matrix_read_lmdda(struct matrix_engine *e)
 {
     const struct rag *rag = e->rag;

@@ -1,5 +1,4 @@
-/* The matrix engine: chooses the method by the system's model. matrix.h tells what the matrices
- * are. */
+/* The matrix engine: chooses the method by the system's model. matrix.h defines the matrices. */
 #include "engines/detect/engine/matrix.h"
 
 #include "foundation/base/error.h"
@@ -53,7 +52,7 @@ static void matrix_close(void *engine)
     memory_free(&e->memory, e);
 }
 
-/* The matrices of the engine's method: no edges, every process runs. */
+/* Allocates the matrices of the engine's method: no edges, every process runs. */
 static bool allocate_matrices(struct matrix_engine *e)
 {
     bool single = e->method == &matrix_osdda;

@@ -1,6 +1,6 @@
 /*
- * The matrix engine: deadlock detection on bit matrices, after the papers on
- * OSDDA (single-unit systems) and LMDDA (multi-unit systems).
+ * The matrix engine: deadlock detection on bit matrices, after the papers on OSDDA (single-unit
+ * systems) and LMDDA (multi-unit systems).
  *
  *     AG[q][p]    p holds q; LMDDA counts the units
  *     AR[p][q]    p waits for q
@@ -10,13 +10,13 @@
  *                 its path leads into a cycle
  *     SP[p]       LMDDA: p runs
  *
- * These definitions hold after every event. What an event asks is then one look: in
- * OSDDA a deadlock is "Sink[q] is the requester", in LMDDA "of what q reaches only
- * the requester runs". The work is in keeping the matrices: whole rows are
- * combined, many words at a time (SIMD), and rows are laid out for that.
+ * These definitions hold after every event. To judge an event then takes one look: in OSDDA a
+ * deadlock is "Sink[q] is the requester", in LMDDA "the requester is the only running process that
+ * q reaches". The work is in updating the matrices: whole rows are combined, many words at a time
+ * (SIMD), and rows are laid out for that.
  *
- * Where the papers transpose a matrix to look at a column, the graph (struct rag) is
- * asked, which knows who holds and who waits.
+ * Where the papers transpose a matrix to read a column, this engine asks the graph (struct rag) for
+ * holders and waiters.
  *
  *     bit_matrix.c   rows of bits: storage and row operations
  *     osdda.c        the single-unit method
@@ -31,24 +31,24 @@
 
 /* ------------------------------------------------------------------ rows of words */
 
-/* Rows start on a cache line and are whole cache lines long, so row operations need no
- * special cases for ends and every row can be loaded aligned. */
+/* Rows start on a cache line and are whole cache lines long, so row operations need no special
+ * cases at the ends, and every row can be loaded aligned. */
 #define MATRIX_LINE_WORDS 8
 
 struct bit_matrix {
     uint64_t *words; /* aligned to a line, inside `block` */
-    void *block;     /* what the allocator gave */
+    void *block;     /* the allocator's pointer */
     size_t stride;   /* words from row to row: a multiple of MATRIX_LINE_WORDS */
     uint32_t rows;
 };
 
-/* Words of a row of that many bits, in whole lines. */
+/* Returns the words of a row of that many bits, in whole lines. */
 static inline size_t matrix_words(size_t bits)
 {
     return (bits_words(bits) + MATRIX_LINE_WORDS - 1) / MATRIX_LINE_WORDS * MATRIX_LINE_WORDS;
 }
 
-/* All zero. False: out of memory, and *matrix is empty. */
+/* Opens an all-zero matrix. Returns false if out of memory; *matrix is then empty. */
 bool bit_matrix_open(struct bit_matrix *matrix, const gordian_allocator *memory, uint32_t rows,
                      size_t row_words);
 void bit_matrix_close(struct bit_matrix *matrix, const gordian_allocator *memory);
@@ -81,11 +81,11 @@ void row_subtract(uint64_t *restrict to, const uint64_t *restrict from, size_t w
 void row_copy(uint64_t *restrict to, const uint64_t *restrict from, size_t words);
 void row_zero(uint64_t *to, size_t words);
 bool row_is_zero(const uint64_t *row, size_t words);
-/* Is there a bit set in both? They may be the same row. */
+/* Tells whether a bit is set in both rows, which may be the same. */
 bool row_meets(const uint64_t *one, const uint64_t *other, size_t words);
-/* ORs, and says whether `to` has changed. */
+/* ORs `from` into `to` and tells whether `to` has changed. */
 bool row_or_changes(uint64_t *restrict to, const uint64_t *restrict from, size_t words);
-/* The one bit set in the row, or NONE if there is none. */
+/* Returns the one bit that is set in the row, or NONE. */
 uint32_t row_only_bit(const uint64_t *row, size_t words);
 
 /* ------------------------------------------------------------------ methods */
@@ -98,7 +98,7 @@ struct matrix_engine {
     const struct detect_engine *method; /* its hooks; NULL before the first prepare */
     uint32_t process_room, resource_room;
     union {
-        struct bit_matrix all[MATRIX_COUNT]; /* the first of them by gordian_matrix */
+        struct bit_matrix all[MATRIX_COUNT]; /* the first five by gordian_matrix */
         struct {
             struct bit_matrix ag, ar, sink, rr, rp;
             struct bit_matrix running; /* LMDDA, one row: SP */
@@ -106,19 +106,19 @@ struct matrix_engine {
         };
     };
 
-    /* OSDDA. What the current event has given back, by whom: serve takes it, settle clears the
-     * rest. */
+    /* OSDDA: the resources that the current event has released, and by whom. Serve takes them;
+     * settle clears the rest. */
     uint32_t *released;
     uint32_t released_count, releaser;
-    uint32_t *todo; /* room for every resource: see osdda_cancel */
+    uint32_t *todo; /* capacity: every resource; see osdda_cancel */
 
-    bool stale; /* LMDDA: an edge has gone in this event: RP has to be made anew */
+    bool stale; /* LMDDA: this event has removed an edge, so RP has to be recomputed */
 };
 
-/* The hooks of the two methods, and what fills their new matrices. */
+/* The hooks of the two methods, and the functions that fill new matrices. */
 extern const struct detect_engine matrix_osdda, matrix_lmdda;
 void matrix_read_osdda(struct matrix_engine *e);
 void matrix_read_lmdda(struct matrix_engine *e);
 
-/* Any model but the general one (a problem, as the table of engines asks). */
+/* Supports every model except the general one. `model` is a problem of the engine table. */
 bool matrix_supports(const void *model, const char **why);

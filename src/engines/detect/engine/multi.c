@@ -1,12 +1,11 @@
 /*
- * Resources of several units, requests that wait for one: a waiting process can go on as
- * soon as any holder of what it waits for can. It is deadlocked when no running
- * process can be reached from it.
+ * Resources of several units, requests for one: a waiting process can go on as soon as any holder
+ * of what it waits for can. It is deadlocked if no running process can be reached from it.
  *
- * For each resource the graph remembers a witness: the holder through which a running process
- * was last reached. A block follows the witnesses; only when that trail ends at the
- * requester, among the dead, or runs in a circle is the graph searched, and what the search
- * finds becomes the new witnesses along its way.
+ * For each resource the graph keeps a witness: the holder through which a running process was last
+ * reached. A block follows the witnesses. The graph is searched only if that trail ends at the
+ * requester or at a dead process, or runs in a circle. The search makes new witnesses along its
+ * path.
  */
 #include "engines/detect/engine/sparse.h"
 #include "foundation/base/bits.h"
@@ -31,14 +30,14 @@ gordian_status multi_prepare(struct sparse *sparse, bool rebuild, uint32_t resou
         return GORDIAN_OK;
     multi->dead_stamp = 1;
     for (uint32_t p = 0; p < sparse->graph->process_limit; p++)
-        sparse->graph->processes_more[p].mark = 0; /* the single-unit method's meaning is over */
+        sparse->graph->processes_more[p].mark = 0; /* no longer a mark of the single-unit method */
     for (uint32_t q = 0; q < sparse->graph->resource_limit; q++)
         sparse->graph->resources_more[q].witness = NONE;
     return GORDIAN_OK;
 }
 
-/* Follows the witnesses from `resource`: do they lead to a running process? Brent's way of
- * seeing a circle: remember a place, twice as long each time. */
+/* Follows the witnesses from `resource` and tells whether they lead to a running process. Finds
+ * cycles by Brent's algorithm: it remembers a place, at doubling distances. */
 static bool follow_witnesses(const struct sparse *sparse, uint32_t requester, uint32_t resource)
 {
     const struct rag *graph = sparse->graph;
@@ -62,7 +61,7 @@ static bool follow_witnesses(const struct sparse *sparse, uint32_t requester, ui
     return false;
 }
 
-/* A search: resources in order of visit, each with the way it was reached. */
+/* A search: resources in the order of their visit, each with the path to it. */
 struct search {
     uint32_t visited;
     bool met_requester;
@@ -70,7 +69,7 @@ struct search {
 
 static void start_search(struct multi_state *multi)
 {
-    if (++multi->search == 0) { /* wrapped round: old marks would look new */
+    if (++multi->search == 0) { /* after a wrap-around old marks would look new */
         memset(multi->visits, 0, multi->visit_room * sizeof *multi->visits);
         multi->search = 1;
     }
@@ -88,7 +87,7 @@ static void visit_resource(struct sparse *sparse, struct search *search, uint32_
     multi->visits[search->visited++].queue = resource;
 }
 
-/* Makes the way the search came the witnesses' way. */
+/* Makes the path that the search took the new witnesses. */
 static void keep_way(struct sparse *sparse, uint32_t resource, uint32_t holder)
 {
     while (resource != NONE) {
@@ -99,7 +98,7 @@ static void keep_way(struct sparse *sparse, uint32_t resource, uint32_t holder)
     }
 }
 
-/* Breadth first from `resource` for a running process. */
+/* Searches breadth first from `resource` for a running process. */
 static bool search_sink(struct sparse *sparse, struct search *search, uint32_t requester,
                         uint32_t resource)
 {
@@ -128,13 +127,13 @@ static gordian_outcome multi_block(void *engine, uint32_t process)
 {
     struct sparse *sparse = engine;
     uint32_t resource = sparse->graph->wait[process];
-    sparse->graph->processes_more[process].mark = 0; /* not dead by an old mark */
+    sparse->graph->processes_more[process].mark = 0; /* an old mark does not make it dead */
     if (follow_witnesses(sparse, process, resource))
         return GORDIAN_OUTCOME_BLOCKED;
     struct search search = {0};
     if (search_sink(sparse, &search, process, resource))
         return GORDIAN_OUTCOME_BLOCKED;
-    /* Everybody the search met, and the requester, can never run again. */
+    /* Every process that the search met, and the requester, can never run again. */
     struct rag *graph = sparse->graph;
     graph->processes_more[process].mark = sparse->multi.dead_stamp;
     for (uint32_t i = 0; i < search.visited; i++) {
@@ -145,7 +144,7 @@ static gordian_outcome multi_block(void *engine, uint32_t process)
             graph->processes_more[edge.process].mark = sparse->multi.dead_stamp;
         }
     }
-    /* A newcomer could still have been served by way of the requester, while it ran. */
+    /* A newcomer could still have been served through the requester, while that ran. */
     return search.met_requester ? GORDIAN_OUTCOME_DEADLOCK : GORDIAN_OUTCOME_DOOMED;
 }
 
@@ -177,7 +176,7 @@ static void multi_cancel(void *engine, uint32_t process)
     struct sparse *sparse = engine;
     if (!is_marked_dead(sparse, process))
         return;
-    /* It runs again, and with it perhaps others: forget who is dead. */
+    /* The process runs again, and so may others: forget which are dead. */
     if (++sparse->multi.dead_stamp == 0) {
         for (uint32_t p = 0; p < sparse->graph->process_limit; p++)
             sparse->graph->processes_more[p].mark = 0;
@@ -185,8 +184,8 @@ static void multi_cancel(void *engine, uint32_t process)
     }
 }
 
-/* Everybody from whom no running process can be reached: backwards from the
- * running ones, who marks a resource marks everybody waiting for it. */
+/* Collects the processes from which no running process can be reached. Walks backwards from the
+ * running ones: marking a resource marks all its waiters. */
 static gordian_status multi_deadlocked(void *engine, uint64_t *set, gordian_error *error)
 {
     struct sparse *sparse = engine;

@@ -1,14 +1,13 @@
 /*
- * OSDDA: detection in single-unit systems.
+ * OSDDA: deadlock detection in single-unit systems.
  *
- * A resource has one holder and a process waits for one resource, so from every
- * resource there is one path, and it ends in a process that runs (the sink), or
- * in a cycle. A process that blocks is itself the end of every path that leads
- * to it, so blocking appends the path of the resource it waits for to all of
- * those; serving it cuts them off again.
+ * A resource has one holder and a process waits for one resource, so one path leads from every
+ * resource. It ends in a running process (the sink) or in a cycle. A running process is the end of
+ * every path that leads to it. When it blocks, the path of the resource it waits for is appended to
+ * all of those; when it is served, that path is cut off again.
  *
- * The papers stop at the first deadlock. Here it stays: rows that lead into a cycle
- * have no sink. And a wait may be given up in the middle of a path.
+ * The papers stop at the first deadlock. Here deadlocks stay: rows that lead into a cycle have no
+ * sink. A wait may also end in the middle of a path.
  */
 #include "engines/detect/engine/matrix.h"
 
@@ -24,8 +23,8 @@ static size_t osdda_resource_words(const struct matrix_engine *e)
 
 /* ------------------------------------------------------------------ events */
 
-/* The end of row's path moves from one process to another; NONE: into a cycle. A sink's row
- * has one bit at most, so this is the papers' Sink[row] = Sink[other]. */
+/* Moves the end of row's path from one process to another; NONE: into a cycle. A row of Sink has at
+ * most one bit, so this is the papers' Sink[row] = Sink[other]. */
 static void move_sink(struct matrix_engine *e, uint32_t row, uint32_t from, uint32_t to)
 {
     if (from != NONE)
@@ -34,12 +33,12 @@ static void move_sink(struct matrix_engine *e, uint32_t row, uint32_t from, uint
         bit_set(&e->sink, row, to);
 }
 
-/* Puts the path of `next` behind that of `row`, which ends in `process`. */
+/* Appends the path of `next` to that of `row`, which ends in `process`. */
 static void append_row_path(struct matrix_engine *e, uint32_t row, uint32_t process, uint32_t next,
                             uint32_t next_sink)
 {
     move_sink(e, row, process, next_sink);
-    if (row == next) /* the path has closed into a cycle: it is all there already */
+    if (row == next) /* the path has closed into a cycle: nothing is missing */
         return;
     row_or(bit_row(&e->rr, row), bit_row(&e->rr, next), osdda_resource_words(e));
     row_or(bit_row(&e->rp, row), bit_row(&e->rp, next), osdda_process_words(e));
@@ -48,7 +47,7 @@ static void append_row_path(struct matrix_engine *e, uint32_t row, uint32_t proc
 static void osdda_grant(void *engine, uint32_t process, uint32_t resource, uint64_t units)
 {
     struct matrix_engine *e = engine;
-    (void)units; /* there is one */
+    (void)units; /* always one */
     bit_set(&e->ag, resource, process);
     bit_set(&e->sink, resource, process);
     bit_set(&e->rp, resource, process);
@@ -68,7 +67,7 @@ static gordian_outcome osdda_block(void *engine, uint32_t process)
 
     bit_set(&e->ar, process, wanted);
     if (e->rag->processes[process].held == NONE)
-        return outcome; /* no path leads to one that holds nothing */
+        return outcome; /* no path leads to a process that holds nothing */
     uint32_t end = outcome == GORDIAN_OUTCOME_BLOCKED ? sink : NONE;
     for (uint32_t row = 0; row < e->rag->resource_limit; row++)
         if (bit_get(&e->sink, row, process))
@@ -84,12 +83,12 @@ static void osdda_release(void *engine, uint32_t process, uint32_t resource, uin
     e->released[e->released_count++] = resource;
 }
 
-/* Together with the release before it this is the papers' "released, p_t waits". */
+/* Together with the release before it, this is the papers' "released, p_t waits". */
 static void osdda_serve(void *engine, uint32_t process, uint32_t from, const gordian_want *wants,
                         size_t count)
 {
     struct matrix_engine *e = engine;
-    (void)count; /* in a single-unit system always one */
+    (void)count; /* always one in a single-unit system */
     uint32_t resource = wants[0].resource;
     bit_clear(&e->ag, resource, from);
     bit_clear(&e->ar, process, resource);
@@ -100,13 +99,13 @@ static void osdda_serve(void *engine, uint32_t process, uint32_t from, const gor
         move_sink(e, row, from, process);
         bit_clear(&e->rp, row, from);
         if (bit_get(&e->rp, row, process))
-            bit_clear(&e->rr, row, resource); /* led through the process to the resource */
+            bit_clear(&e->rr, row, resource); /* it led through the process to the resource */
         else
             bit_set(&e->rp, row, process);
     }
 }
 
-/* What was given back and nobody took: nobody waits for it, so only its own row knows it. */
+/* Clears what was released without a waiter. Only its own row has it. */
 static void osdda_settle(void *engine)
 {
     struct matrix_engine *e = engine;
@@ -120,10 +119,11 @@ static void osdda_settle(void *engine)
     }
 }
 
-/* ------------------------------------------------------------------ a wait given up */
+/* ------------------------------------------------------------------ a wait that ends without a
+ * grant */
 
-/* Makes the rows of everything `process` holds: paths that go on as `next` does (NONE: that
- * end here), with `root` at the far end. */
+/* Makes the rows of everything that `process` holds. Their paths continue as `next` does (NONE:
+ * they end here) and end at `root`. */
 static uint32_t lay_held(struct matrix_engine *e, uint32_t process, uint32_t next, uint32_t root,
                          uint32_t count)
 {
@@ -153,9 +153,9 @@ static void osdda_cancel(void *engine, uint32_t process)
     bit_clear(&e->ar, process, wanted);
     if (e->rag->processes[process].held == NONE)
         return;
-    if (bit_get(&e->rp, wanted, process)) { /* on a cycle, which opens: no common tail */
-        /* Makes every row that leads to `root` anew, backwards from it: once its wait is gone they
-         * are a tree, so each row is its successor's and one step more. */
+    if (bit_get(&e->rp, wanted, process)) { /* on a cycle, which opens: there is no common tail */
+        /* Recomputes every row that leads to `root`, backwards from it. Without its wait they form
+         * a tree, so each row is its successor's plus one step. */
         uint32_t count = lay_held(e, process, NONE, process, 0);
         while (count) {
             uint32_t next = e->todo[--count];

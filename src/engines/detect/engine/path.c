@@ -24,7 +24,7 @@ static void clear_levels(struct path_tower *tower, uint32_t height)
         tower->levels[i].tower = NONE;
 }
 
-/* Stamps are used up, after four thousand million: an old pointer might look true. */
+/* The stamps are used up, after four thousand million: an old pointer might look valid. */
 static void reset_stamps(struct path_index *index)
 {
     uint32_t height;
@@ -36,7 +36,7 @@ static void reset_stamps(struct path_index *index)
     }
 }
 
-/* No pointer to this tower is true any more. */
+/* Invalidates all pointers to this tower. */
 static void move_on(struct path_index *index, uint32_t place)
 {
     if (++tower_at(index, place)->stamp == 0)
@@ -49,10 +49,10 @@ void path_forget(struct path_index *index, uint32_t process)
     if (place == NONE)
         return;
     move_on(index, place);
-    clear_levels(tower_at(index, place), path_height(process)); /* its next wait has other ways */
+    clear_levels(tower_at(index, place), path_height(process)); /* its next wait has other paths */
 }
 
-/* The place of the tower of a waiting process of that height; NONE without memory. */
+/* Returns the place of the tower of a waiting process of that height. NONE: out of memory. */
 static uint32_t tower_of(struct path_index *index, uint32_t process, uint32_t height)
 {
     struct rag_process *p = &index->graph->processes[process];
@@ -71,23 +71,22 @@ static uint32_t tower_of(struct path_index *index, uint32_t process, uint32_t he
     return place;
 }
 
-/* Sets the pointer of the tower at `from` on `level`, from 1. */
+/* Sets the pointer of the tower at `from` on `level`, counted from 1. */
 static void point_to(struct path_index *index, uint32_t from, uint32_t level, uint32_t to)
 {
     tower_at(index, from)->levels[level - 1] =
         (struct path_pointer){.tower = to, .stamp = tower_at(index, to)->stamp};
 }
 
-/* A walk ahead: where it is, and on each level the last tower passed that has no
- * pointer yet. */
+/* A walk ahead: its position, and on each level the last tower passed that has no pointer yet. */
 struct walk {
     uint32_t process;
-    uint32_t tower; /* of `process`, if a jump led here: it waits, and its record is not touched */
+    uint32_t tower; /* of `process`, if a jump led here: it waits, and its record is not read */
     uint32_t open[PATH_LEVELS + 1];
-    uint32_t top; /* levels above are not open */
+    uint32_t top; /* higher levels are not open */
 };
 
-/* The highest level of a tower whose pointer is still true, or 0. */
+/* Returns the highest level of a tower whose pointer is still valid, or 0. */
 static uint32_t highest_true(const struct path_index *index, const struct path_tower *tower,
                              uint32_t height)
 {
@@ -99,20 +98,21 @@ static uint32_t highest_true(const struct path_index *index, const struct path_t
     return 0;
 }
 
-/* One step: over the highest true pointer, whose level comes back, or to the next process: 0. */
+/* Takes one step: along the highest valid pointer, whose level it returns, or to the next process
+ * and returns 0. */
 static uint32_t step_on(struct path_index *index, struct walk *walk)
 {
     uint32_t height = path_height(walk->process), best = 0, place = walk->tower;
     if (height && place == NONE)
         place = tower_of(index, walk->process, height);
     if (height && place != NONE) {
-        /* At the tower at `place`: ends what is open, opens what it lacks; the level to leave by.
-         */
+        /* At the tower at `place`: close the open levels, open those without a pointer, and find
+         * the level to leave by. */
         for (uint32_t level = 1; level <= height && level <= walk->top; level++)
             if (walk->open[level] != NONE)
                 point_to(index, walk->open[level], level, place);
         best = highest_true(index, tower_at(index, place), height);
-        /* What a jump flies over is not known on the levels below it. */
+        /* The levels below do not know what a jump passes over. */
         for (uint32_t level = 1; level <= height; level++)
             walk->open[level] = level <= best ? NONE : place;
         if (walk->top < height)
@@ -128,9 +128,8 @@ static uint32_t step_on(struct path_index *index, struct walk *walk)
     return best;
 }
 
-/* Has the walk more before it? A jump leads to one that waits and closed no deadlock; and not to
- * `stop`, which begins to wait, or gives up. (Without a deadlock standing, the marks need not even
- * be looked at.) */
+/* Tells whether the walk goes on. A jump leads to a waiting process that closed no deadlock, and
+ * never to `stop`, which begins or ends its wait. Without a deadlock the marks need not be read. */
 static bool goes_on(const struct path_index *index, const struct walk *walk, uint32_t stop)
 {
     return walk->tower != NONE ||
@@ -158,7 +157,7 @@ void path_break(struct path_index *index, uint32_t process)
             highest = height;
             if (place != NONE) /* else nothing leads there */
                 move_on(index, place);
-            if (level) /* what led the walk here does not lead over `process` */
+            if (level) /* the pointers that led here do not lead over `process` */
                 point_to(index, processes[from].path, level, place);
         }
         from = walk.process;
@@ -166,8 +165,8 @@ void path_break(struct path_index *index, uint32_t process)
     }
 }
 
-/* Somebody who waits for `process` directly, or NONE: the first waiter of one of the first
- * things it holds. */
+/* Returns a process that waits directly for `process`: the first waiter of one of the first
+ * resources it holds. NONE: there is none. */
 static uint32_t child_of(const struct rag *graph, uint32_t process)
 {
     uint32_t resource = graph->processes[process].held;
@@ -182,8 +181,8 @@ static uint32_t child_of(const struct rag *graph, uint32_t process)
 
 void path_join(struct path_index *index, uint32_t process)
 {
-    /* Looks back for the nearest process of each height; high ones are as rare as they
-     * are far, so the expected way is as long as there are levels. */
+    /* Walk back to the nearest process of each height. High processes are as rare as they are far,
+     * so the expected path is as long as there are levels. */
     uint32_t height = path_height(process), level = 1, at = process, place = NONE;
     for (uint32_t budget = 32u << (2 * height); level <= height && budget; budget--) {
         at = child_of(index->graph, at);

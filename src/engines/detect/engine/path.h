@@ -1,30 +1,29 @@
 /*
- * Long chains of waiting processes, followed in logarithmic time.
+ * Skip lists along paths: follow long chains of waiting processes in logarithmic time.
  *
- * In a single-unit system every waiting process waits for one other, so what lies ahead of
- * it is a path, ending in a process that runs, or in one that closed a deadlock. A pointer from
- * a process to a waiting one further along stays true while that one is still in the same wait and
- * nobody between them has given up: a wait that is served ends only after everything ahead of it
- * has ended, so the path ahead of a waiting process changes at its far end, or where a wait is
- * given up. The target has a stamp, the pointer a copy of it; whatever makes pointers to a target
- * wrong moves its stamp on.
+ * In a single-unit system every waiting process waits for one other, so a path lies ahead of it.
+ * The path ends in a running process or in one that closed a deadlock. A pointer leads from a
+ * process to a waiting one further along. It stays valid while the target is in the same wait and
+ * no process between them has ended its wait early: a wait is served only after everything ahead of
+ * it has ended, so the path ahead of a waiting process changes only at its far end, or where a
+ * process ends its wait early. The target has a stamp and the pointer a copy of it. Whatever
+ * invalidates the pointers to a target increments its stamp.
  *
- * Every process has a height, by its id: at least k with probability 4^-(k+1), so most
- * have none. One of height k has a tower of pointers on the levels 1..k, each to the tower of the
- * next process ahead that reaches that level: a skip list lying along every path. Towers are packed
- * together, so a walk touches little else. Pointers are set by whoever walks past,
- * and, where a path grows at its far end and nobody walks, by the process that
- * joins it (path_join). They are only a shortcut: without memory for them the walk goes
- * hop by hop.
+ * Every process has a height, computed from its id: at least k with probability 4^-(k+1), so most
+ * have height 0. A process of height k has a tower of pointers on the levels 1..k, each to the
+ * tower of the next process ahead that reaches that level: a skip list along every path. Towers are
+ * stored together, so a walk touches little else. Walks set the pointers they pass. Where a path
+ * grows at its far end and no walk passes, the process that joins it sets them (path_join).
+ * Pointers are only a shortcut: without memory for them a walk goes from process to process.
  *
- * Giving up in the middle. X stops waiting; which pointers fly over it? One of level k leads to the
- * first process ahead of its owner that reaches k. If it flies over X, X does not reach k, and
- * nobody between X and its target does, so the target is T(k), the first process ahead of X that
- * reaches k, for some k above X's height. Each T(k) is higher than everybody between X and
- * itself. So one walk ahead from X meets them all (no pointer leads over one, since
- * everybody it flies over is lower than its own owner, who is no higher than the last T met), and
- * moves the stamp of each on: there are about as many as there are levels, and what else their
- * stamps made wrong is found again by the next walk. The walk ends where paths end; nothing leads
+ * Ending a wait in the middle. X stops waiting; which pointers lead over it? A pointer of level k
+ * leads to the first process ahead of its owner that reaches k. If it leads over X, neither X nor
+ * any process between X and its target reaches k. So the target is T(k), the first process ahead of
+ * X that reaches k, for some k above X's height. Each T(k) is higher than all processes between X
+ * and itself. So one walk ahead from X meets them all: no pointer leads over one of them, because
+ * the processes it leads over are lower than its owner, which is no higher than the last T met. The
+ * walk increments the stamp of each T. There are about as many as there are levels, and the next
+ * walk restores other pointers that this invalidated. The walk ends where paths end. Nothing leads
  * to or over a process that closed a deadlock, so what lies beyond it does not matter.
  */
 #pragma once
@@ -33,16 +32,16 @@
 
 #define PATH_LEVELS 12
 
-/* Chains up to this length are just followed. */
+/* Chains up to this length are followed without pointers. */
 #define PATH_SHORT 32
 
-/* As a process's .mark: it closed a deadlock; walks end there. */
+/* As a process's .mark: it closed a deadlock, and walks end there. */
 #define PATH_CLOSING UINT32_MAX
 
-/* Another tower, as it was when the pointer was set. */
+/* A pointer to another tower, as that was when the pointer was set. */
 struct path_pointer {
     uint32_t tower; /* where in the index; NONE: no pointer */
-    uint32_t stamp; /* the pointer is true while that tower has this stamp */
+    uint32_t stamp; /* the pointer is valid while that tower has this stamp */
 };
 
 struct path_tower {
@@ -56,7 +55,7 @@ struct path_tower {
 struct path_index {
     struct rag *graph;
     uint32_t closing; /* how many processes are marked PATH_CLOSING */
-    uint32_t *towers; /* one after another; .path of a process says where its own starts */
+    uint32_t *towers; /* one after another; .path of a process is the place of its own */
     uint32_t tower_used, tower_room;
 };
 
@@ -76,14 +75,14 @@ static inline uint32_t path_height(uint32_t process)
     return pairs ? pairs - 1 : 0;
 }
 
-/* Has it any height? Only one in sixteen. */
+/* Tells whether the process has a height above 0. One in sixteen has. */
 static inline bool path_has_height(uint32_t process)
 {
     return (path_mix(process) & 15) == 0;
 }
 
-/* The plain way, as far as it is short: does the path from `at` end in a running process
- * before `stop` comes up? */
+/* Follows a short path without pointers: tells whether the path from `at` ends in a running process
+ * before it meets `stop`. */
 static inline bool path_is_short(const uint32_t *wait, const uint32_t *holder, uint32_t at,
                                  uint32_t stop)
 {
@@ -97,22 +96,23 @@ static inline bool path_is_short(const uint32_t *wait, const uint32_t *holder, u
     return false;
 }
 
-/* Who holds what `process`, which waits, waits for. */
+/* Returns the holder of what the waiting process waits for. */
 static inline uint32_t path_next(const struct rag *graph, uint32_t process)
 {
     return graph->holder[graph->wait[process]];
 }
 
-/* Where the path from the waiting process `from` ends: a running process, one
- * that closed a deadlock, or `stop`. */
+/* Returns the end of the path from the waiting process `from`: a running process, one that closed a
+ * deadlock, or `stop`. */
 uint32_t path_end(struct path_index *index, uint32_t from, uint32_t stop);
 
-/* `process`, of some height, has begun to wait: who waits behind it learns of it. */
+/* `process`, of some height, has begun to wait: updates the pointers of the processes that wait
+ * behind it. */
 void path_join(struct path_index *index, uint32_t process);
 
-/* The wait of `process` is over: no pointer may lead to it. */
+/* The wait of `process` has ended: no pointer may lead to it. */
 void path_forget(struct path_index *index, uint32_t process);
 
-/* `process`, which others wait for and which closed no deadlock, is about to give up: no pointer
- * may lead over it. Before the mark of a deadlock it is part of is taken away. */
+/* `process` is about to end its wait: no pointer may lead over it. Other processes wait for it, and
+ * it closed no deadlock. Call this before the mark of its deadlock is cleared. */
 void path_break(struct path_index *index, uint32_t process);

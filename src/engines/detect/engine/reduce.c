@@ -1,10 +1,10 @@
 /*
- * `reduce`: the plain engine, and the oracle for the others.
+ * `reduce`: the plain engine, and the oracle for the others. It reduces the whole graph from
+ * scratch after every event that could change the answer.
  *
- * After every event that could change the answer it reduces the whole graph from scratch:
- * everyone who runs finishes and gives everything back; then, round after round,
- * everyone whose whole request fits what is free finishes too. Who is left over can
- * never run again. No shortcut, no state but the last answer.
+ * First all running processes finish and release everything. Then, round after round, every process
+ * whose whole request fits the free units finishes too. Those left over can never run again. There
+ * is no shortcut and no state except the last answer.
  */
 #include "engines/detect/engine/engine.h"
 #include "foundation/base/bits.h"
@@ -15,10 +15,10 @@
 struct reduce {
     const struct rag *graph;
     gordian_allocator memory;
-    uint64_t *dead; /* a bit for every process: can never run again */
-    uint64_t *done; /* during a reduction: has finished */
+    uint64_t *dead; /* a bit for every process: it can never run again */
+    uint64_t *done; /* during a reduction: it has finished */
     size_t dead_room, done_room;
-    uint64_t *work; /* by resource: what is free during a reduction */
+    uint64_t *work; /* by resource: free units during a reduction */
     size_t work_room;
 };
 
@@ -46,7 +46,7 @@ static gordian_status reduce_prepare(void *engine, gordian_model model, uint32_t
                                      uint32_t resources, gordian_error *error)
 {
     struct reduce *reduce = engine;
-    (void)model; /* one method for all */
+    (void)model; /* one method for all models */
     if (!memory_grow_zeroed(&reduce->memory, &reduce->dead, &reduce->dead_room,
                             bits_words(processes), sizeof *reduce->dead) ||
         !memory_grow(&reduce->memory, &reduce->done, &reduce->done_room, bits_words(processes),
@@ -78,7 +78,7 @@ static void finish_reduced(struct reduce *reduce, uint32_t process)
     }
 }
 
-/* The whole reduction; `dead` becomes those left over. */
+/* Runs the whole reduction; `dead` becomes the set of those left over. */
 static void reduce_settle(void *engine)
 {
     struct reduce *reduce = engine;
@@ -106,8 +106,8 @@ static void reduce_settle(void *engine)
             bits_set(reduce->dead, p);
 }
 
-/* Would a newcomer who holds nothing and asks for the same never be served? Only
- * what the dead hold never comes back. */
+/* Tells whether a newcomer that holds nothing and makes the same request would never be served.
+ * Only the holdings of the dead are never released. */
 static bool is_hopeless(const struct reduce *reduce, uint32_t process)
 {
     const struct rag *graph = reduce->graph;
@@ -130,7 +130,7 @@ static bool is_hopeless(const struct reduce *reduce, uint32_t process)
 static gordian_outcome reduce_block(void *engine, uint32_t process)
 {
     struct reduce *reduce = engine;
-    bool doomed = is_hopeless(reduce, process); /* by the dead before this event */
+    bool doomed = is_hopeless(reduce, process); /* because of those dead before this event */
     reduce_settle(reduce);
     if (!bits_test(reduce->dead, process))
         return GORDIAN_OUTCOME_BLOCKED;

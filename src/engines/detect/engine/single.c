@@ -1,5 +1,5 @@
-/* One-unit resources: a request that must wait closes a deadlock if and only if
- * the chain of waiting processes ahead of it ends at the requester itself. */
+/* One-unit resources: a request that must wait closes a deadlock if and only if the chain of
+ * waiting processes ahead of it ends at the requester. */
 #include "engines/detect/engine/sparse.h"
 #include "foundation/base/bits.h"
 
@@ -10,7 +10,7 @@ static gordian_outcome wait_behind(struct sparse *sparse, uint32_t process)
     return GORDIAN_OUTCOME_BLOCKED;
 }
 
-/* (The short way, fast_path.c, does the first step itself and comes here only for the rest.) */
+/* The fast path (fast_path.c) does the first step itself and comes here only for the rest. */
 static gordian_outcome single_block(void *engine, uint32_t process)
 {
     struct sparse *sparse = engine;
@@ -27,8 +27,8 @@ static gordian_outcome single_block(void *engine, uint32_t process)
     return rag_waits(graph, end) ? GORDIAN_OUTCOME_DOOMED : wait_behind(sparse, process);
 }
 
-/* Ends the standing deadlock that `process` is part of, if its wait is on the cycle. No pointer
- * leads to it or over it, so a walk that meets it stops there, and none is to leave it. */
+/* Ends the deadlock that `process` is part of, if its wait is on the cycle. No pointer leads to it
+ * or over it, so a walk that meets it stops there; the mark must not stay on it. */
 static void open_cycle(struct sparse *sparse, uint32_t process)
 {
     struct rag *graph = sparse->graph;
@@ -37,7 +37,7 @@ static void open_cycle(struct sparse *sparse, uint32_t process)
         closing = path_end(&sparse->paths, path_next(graph, process), NONE);
         if (!rag_waits(graph, closing) ||
             path_end(&sparse->paths, path_next(graph, closing), process) != process)
-            return; /* there is none, or it waits behind the cycle */
+            return; /* there is no deadlock, or the process waits behind the cycle */
     }
     graph->processes_more[closing].mark = 0;
     sparse->paths.closing--;
@@ -48,7 +48,7 @@ static void single_cancel(void *engine, uint32_t process)
 {
     struct sparse *sparse = engine;
     bool closing = sparse->graph->processes_more[process].mark == PATH_CLOSING;
-    /* No pointer leads across the one that closed a deadlock: walks end there. */
+    /* No pointer leads over the process that closed a deadlock: walks end there. */
     if (!closing && rag_has_waiters(sparse->graph, process))
         path_break(&sparse->paths, process);
     path_forget(&sparse->paths, process);
@@ -62,7 +62,7 @@ static void single_awake(void *engine, uint32_t process)
     path_forget(&sparse->paths, process);
 }
 
-/* Every process whose path ends in one that closed a deadlock. */
+/* Collects every process whose path ends in one that closed a deadlock. */
 static gordian_status single_deadlocked(void *engine, uint64_t *set, gordian_error *error)
 {
     struct sparse *sparse = engine;

@@ -38,7 +38,7 @@ static gordian_status sparse_prepare(void *engine, gordian_model model, uint32_t
         status = general_prepare(sparse, rebuild, processes, resources, error);
     if (status != GORDIAN_OK)
         return status;
-    if (model == GORDIAN_MODEL_GENERAL) { /* the other methods are over */
+    if (model == GORDIAN_MODEL_GENERAL) { /* the other methods are no longer used */
         memory_free(&sparse->memory, sparse->multi.visits);
         sparse->multi.visits = NULL;
         sparse->multi.visit_room = 0;

@@ -1,38 +1,38 @@
 /*
- * `sparse`: the default engine. It keeps no matrices, only a little beside the
- * graph, and picks its method by the model:
+ * `sparse`: the default engine. It keeps no matrices, only a little state in addition to the graph,
+ * and chooses its method by the model:
  *
- *   single.c   one-unit resources: follow the chain to its end; past a few dozen hops
- *              along pointers of random heights (path.h)
- *   multi.c    several units: for each resource the holder through which a running
- *              process was last reached; look there first, search when it fails
- *   general.c  requests for several things at once: an order in which everybody can
- *              finish; repaired where a new wait breaks it
+ *   single.c   one-unit resources: follow the chain to its end, beyond a few dozen hops by skip
+ *              lists (path.h)
+ *   multi.c    several units: for each resource the holder through which a running process was last
+ *              reached; try that one first, search if it fails
+ *   general.c  requests for several things at once: an order in which all processes can finish,
+ *              repaired where a new wait breaks it
  *
- * Each method is a table of hooks; the state of all three hangs together here. When the
- * model grows, the next method builds its state from the graph.
+ * Each method is a table of hooks. This struct has the state of all three. When the model is
+ * raised, the next method builds its state from the graph.
  */
 #pragma once
 
 #include "engines/detect/engine/engine.h"
 #include "engines/detect/engine/path.h"
 
-/* Several units. */
+/* State for resources of several units. */
 struct multi_state {
     uint32_t dead_stamp; /* processes with this .mark can never run again */
     uint32_t search;     /* number of the current search */
-    /* By resource, for the search: when it was visited, how it was reached. */
+    /* By resource, for the search: when it was visited and how it was reached. */
     struct multi_visit {
         uint32_t search;
-        uint32_t from;   /* the resource before it on the way */
+        uint32_t from;   /* the resource before it on the path */
         uint32_t holder; /* holds `from` and waits for this one */
         uint32_t queue;  /* resources in the order of their visit */
     } * visits;
     size_t visit_room;
 };
 
-/* Requests for several things. Two lists over the waiting processes, each with
- * itself as its end: the order, and the dead. */
+/* State for requests for several things. Two lists of waiting processes, each with itself as its
+ * end: the order, and the dead. */
 struct general_links {
     uint32_t next, prev;
 };
@@ -50,7 +50,7 @@ struct general_state {
     } * units;            /* by resource */
     size_t unit_room;
     uint64_t walk;
-    bool revive; /* a dead process has given up or gone: others may live again */
+    bool revive; /* a dead process has ended its wait or exited: others may live again */
 };
 
 struct sparse {
