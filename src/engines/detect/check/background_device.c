@@ -1,4 +1,4 @@
-/* A device that is opened while its snapshot is read: both take a third of a second. */
+/* Opens a device while its snapshot is read: both take a third of a second. */
 #include "engines/detect/check/background_device.h"
 
 #include "foundation/base/engine.h"
@@ -9,7 +9,7 @@
 struct background_device {
     gordian_allocator memory;
     pthread_t thread;
-    bool running; /* the thread is yet to be joined */
+    bool running; /* the thread has not been joined yet */
     struct gpu *gpu;
     gordian_status status;
     gordian_error error;
@@ -34,7 +34,8 @@ static void *open_in_background(void *context)
 
 struct background_device *background_device_begin(void)
 {
-    gordian_allocator memory = memory_allocator(NULL); /* the caller's need not serve a thread */
+    gordian_allocator memory =
+        memory_allocator(NULL); /* the caller's allocator may not be thread-safe */
     struct background_device *ahead = memory_zeroed(&memory, sizeof *ahead);
     if (!ahead)
         return NULL;

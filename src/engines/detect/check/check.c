@@ -1,4 +1,4 @@
-/* Judging snapshots: which way, and the edges of what was found. */
+/* Checks a snapshot: chooses the engine, and reports the edges of what was found. */
 #include "engines/detect/check/engine.h"
 
 #include "engines/detect/check/cuda.h"
@@ -33,7 +33,7 @@ uint32_t gordian_snapshot_resources(const gordian_snapshot *snapshot)
 
 /* ------------------------------------------------------------------ engines */
 
-/* A thread for so many processes and resources: fewer are not worth starting one. */
+/* One thread for this many processes and resources. Fewer are not worth a thread. */
 #define THREAD_NODES 500000
 
 static gordian_status judge_sparse(const gordian_snapshot *snapshot, gordian_model model,
@@ -59,7 +59,7 @@ const struct check_engine check_on_gpu = {
     .judge = check_cuda,
 };
 
-/* `auto`: a device that fails, or has too little memory, is as good as none. */
+/* `auto`: a device that fails, or has too little memory, counts as none. */
 static gordian_status judge_auto(const gordian_snapshot *snapshot, gordian_model model,
                                  unsigned threads, struct check_result *result,
                                  const struct check_engine **engine, gordian_error *error)
@@ -118,7 +118,7 @@ gordian_status gordian_snapshot_check(gordian_snapshot *snapshot, gordian_report
 
 /* ------------------------------------------------------------------ edges */
 
-/* A cycle's edges follow from its processes and resources: wait, hold, wait, ... */
+/* Derives a cycle's edges from its processes and resources: wait, hold, wait, ... */
 static gordian_status cycle_edges(gordian_snapshot *snapshot, const gordian_part *part,
                                   gordian_error *error)
 {
@@ -135,8 +135,8 @@ static gordian_status cycle_edges(gordian_snapshot *snapshot, const gordian_part
     return GORDIAN_OK;
 }
 
-/* Which part of the report this is; part_count if none. Parts' processes follow each other in
- * memory, so the address tells, even that of a report long gone. */
+/* Returns the index of this part of the report, or part_count. The processes of all parts are
+ * stored one after another, so the address identifies the part, even one of an old report. */
 static size_t find_part(const struct check_result *result, const gordian_part *part)
 {
     size_t low = 0, high = result->report.part_count;

@@ -1,4 +1,4 @@
-/* Between text and the packed forms. */
+/* Converts between text and the packed forms. */
 #include "engines/detect/check/snapshot.h"
 #include "engines/detect/check/snapshot_text.h"
 #include "foundation/base/error.h"
@@ -78,7 +78,7 @@ gordian_status gordian_convert(const gordian_source *source, const gordian_write
         const struct snapshot_naming naming = {snapshot_process_name, snapshot_resource_name,
                                                names};
         gordian_status status = snapshot_pack(snapshot, &naming, writer, &memory, error);
-        if (status == GORDIAN_OK) /* it is written, with names that may be damaged */
+        if (status == GORDIAN_OK) /* written already, with names that may be damaged */
             status = gordian_names_check(names, error);
         gordian_names_close(names);
         gordian_snapshot_close(snapshot);

@@ -1,4 +1,4 @@
-/* Judging snapshots on a GPU: memory, launches and the choice of the way. */
+/* Checks snapshots on a GPU: memory, launches and the choice of the method. */
 #include "engines/detect/check/cuda.h"
 
 #include "engines/detect/check/background_device.h"
@@ -29,7 +29,7 @@ size_t job_flags_size(uint64_t count)
     return tile_count(count) * SELECT_TILE;
 }
 
-/* What the device sets aside: whole pages for large arrays. */
+/* Returns what the device reserves: whole pages for large arrays. */
 static uint64_t job_layout_bytes(const struct job_layout *layout)
 {
     const uint64_t small = 512, page = UINT64_C(1) << 21;
@@ -73,7 +73,7 @@ gpu_address job_allocate_more(struct cuda_job *job, size_t bytes)
     return *array;
 }
 
-/* Microseconds since `start`. */
+/* Returns the microseconds since `start`. */
 static double microseconds_since(uint64_t start)
 {
     return (double)(clock_ns() - start) / 1e3;
@@ -168,7 +168,7 @@ void job_run_together(struct cuda_job *job, const char *kernel, uint64_t count, 
     job->status = gpu_launch(job->gpu, &launch, job->error);
 }
 
-/* Sums the tiles up and reads their total. */
+/* Adds the tiles up and reads their total. */
 static uint32_t sum_tiles(struct cuda_job *job, uint32_t count)
 {
     struct tile_sums_arguments sums = {job->tiles, (uint32_t)tile_count(count)};

@@ -1,16 +1,17 @@
-/* Chases on a GPU: who leads to one that can run, and who round a circle. The order of the kernels;
- * foundation/gpu/kernels/check/cycles.cu says why. */
+/* Chases on a GPU: finds the processes that lead to a running one and those that lead into a cycle.
+ * This file has the order of the kernels; foundation/gpu/kernels/check/cycles.cu explains them. */
 #include "engines/detect/check/cuda_job.h"
 #include "foundation/gpu/kernels/check/cycles.h"
 
-/* Threads that chase at once on every multiprocessor: as many as it holds. More chains at a time
- * hide more of the memory's latency. */
+/* Threads that chase at a time on each multiprocessor: as many as it can hold. More chains at a
+ * time hide more of the memory latency. */
 #define CHASERS 2048
 
-/* A range at least: shorter ones would make as many chases as processes. */
+/* Least length of a range: with shorter ones there would be as many chases as processes. */
 #define RANGE_LEAST 16
 
-/* Rounds of peeling, while each takes an eighth off at least, and from how many chases on. */
+/* Most rounds of peeling, while each removes at least an eighth; and the number of chases from
+ * which peeling pays. */
 #define PEEL_ROUNDS 12
 #define PEEL_FROM   4096
 
@@ -29,7 +30,7 @@ unsigned job_doubling_rounds(uint32_t count)
 
 void job_follow_chases(struct job_chases *chases)
 {
-    /* Bytes are read sixteen at a time, beyond the end too. */
+    /* Bytes are read sixteen at a time, also beyond the end. */
     job_zero(chases->job, chases->state, job_flags_size(chases->count));
     job_zero(chases->job, chases->entered, job_flags_size(chases->count));
     job_zero(chases->job, chases->flags, job_flags_size(chases->count));
@@ -42,7 +43,7 @@ void job_follow_chases(struct job_chases *chases)
         job->status = gpu_fill32(job->gpu, chases->into, CYCLES_NONE, count, job->error);
     struct cycles_chase_arguments chase = {chases->link, chases->into, chases->at, count, range};
     RUN(chases, "cycles_chase", (count + range - 1) / range, chase);
-    /* The chases whose fate is yet to be found, less those into which none of them leads. */
+    /* List the chases of unknown fate, without those into which none of them leads. */
     struct cycles_sort_out_arguments sort_out = {chases->into, chases->state, chases->flags,
                                                  chases->count};
     RUN(chases, "cycles_sort_out", chases->count, sort_out);

@@ -1,8 +1,7 @@
 /*
- * Snapshots of any model on a GPU: the graph is built and reduced there
- * (foundation/gpu/kernels/check/reduce.cu), and who is left over comes back. The parts are found
- * here, by check_general(), in a snapshot of the dead alone: with everybody else finished, nothing
- * in it can be reduced.
+ * Checks snapshots of any model on a GPU. The device builds the graph and reduces it
+ * (foundation/gpu/kernels/check/reduce.cu), and returns the processes left over. check_general()
+ * finds the parts on the host, in a snapshot of the dead alone: nothing in it can be reduced.
  */
 #include "engines/detect/check/cuda_job.h"
 #include "engines/detect/check/snapshot.h"
@@ -17,13 +16,13 @@ _Static_assert(sizeof(struct reduce_edge) == sizeof(struct snapshot_edge), "uplo
 
 /* ------------------------------------------------------------------ device memory */
 
-/* Do waits ask for different numbers of units? Then they are sorted by them. */
+/* Tells whether waits ask for different numbers of units. They are then sorted by them. */
 static bool has_wide_waits(const gordian_snapshot *snapshot)
 {
     return snapshot->wide && (snapshot->wait_units || snapshot->waits.count > 0);
 }
 
-/* At most so many holds and waits. */
+/* Upper bounds of the numbers of holds and waits. */
 static size_t most_holds(const gordian_snapshot *snapshot)
 {
     return (size_t)snapshot->resource_count + snapshot->holds.count;
@@ -61,7 +60,7 @@ enum array {
     COUNTS,
     BARRIER,
     TILES,
-    LINK, /* these are for the chases; its flags are the others' */
+    LINK, /* these are for the chases; the flags are shared */
     INTO,
     AT,
     PLACE,
@@ -189,7 +188,7 @@ static void copy_device_list(struct cuda_job *job, gpu_address to, gpu_address f
         job->status = gpu_copy(job->gpu, to, from, count * sizeof(uint32_t), job->error);
 }
 
-/* How many edges there are. */
+/* Builds the graph and returns the number of its edges. */
 static uint64_t build_graph(struct cuda_job *job, const struct reduce_arguments *arguments)
 {
     const gordian_snapshot *snapshot = job->snapshot;
@@ -207,9 +206,9 @@ static uint64_t build_graph(struct cuda_job *job, const struct reduce_arguments 
     return holds + waits;
 }
 
-/* Those who lead to one that can run, each by a single wish that its next one alone can meet, are
- * ready from the start: the rounds need not go down long chains. How many; they are in
- * READY. */
+/* Some processes lead to a running one, each by a single wish that its successor alone can meet.
+ * They are ready from the start, so the rounds need not follow long chains. Writes them to READY
+ * and returns their number. */
 static uint32_t seed_ready(struct cuda_job *job, const struct reduce_arguments *arguments)
 {
     const gpu_address *arrays = job->arrays;
@@ -237,10 +236,10 @@ static uint32_t seed_ready(struct cuda_job *job, const struct reduce_arguments *
 /* Numbers of the dead, and of the resources they wait for or hold, both ascending. */
 struct dead {
     struct cuda_job *job;
-    const uint32_t *processes; /* what the numbers mean */
+    const uint32_t *processes; /* by number */
     uint32_t *resources;
     uint32_t process_count, resource_count;
-    uint32_t *process_number;  /* by process of the whole; NONE */
+    uint32_t *process_number;  /* by process of the whole snapshot; NONE */
     uint32_t *resource_number; /* likewise */
     gordian_snapshot snapshot;
 };
@@ -264,7 +263,7 @@ static bool number_dead_nodes(struct dead *dead)
     for (uint32_t i = 0; i < dead->process_count; i++)
         dead->process_number[dead->processes[i]] = i;
 
-    /* First 0 for those wanted, then their numbers. */
+    /* First 0 for those needed, then their numbers. */
     uint32_t *number = dead->resource_number;
     for (uint32_t q = 0; q < whole->resource_count; q++)
         number[q] = is_left_over_process(dead, whole->holder[q]) ? 0 : NONE;
@@ -288,7 +287,7 @@ static bool number_dead_nodes(struct dead *dead)
     return true;
 }
 
-/* The further edges of the dead. */
+/* Copies the further edges of the dead. */
 static bool copy_edges(const struct dead *dead, struct snapshot_edges *to,
                        const struct snapshot_edges *from)
 {
@@ -354,7 +353,7 @@ static bool build_snapshot(struct dead *dead)
     return true;
 }
 
-/* `list`, the dead, goes to the result. */
+/* Makes `list`, the dead, part of the result. */
 static void set_deadlocked(struct check_result *result, uint32_t *list, uint32_t count)
 {
     result->deadlocked = list;
@@ -362,7 +361,7 @@ static void set_deadlocked(struct check_result *result, uint32_t *list, uint32_t
     result->report.deadlocked_count = count;
 }
 
-/* The same, and their parts, if there are any. */
+/* The same, and finds their parts, if there are any. */
 static void find_parts_of_dead(struct cuda_job *job, uint32_t *list, uint32_t count, uint64_t edges)
 {
     struct check_result *result = job->result;
@@ -371,7 +370,7 @@ static void find_parts_of_dead(struct cuda_job *job, uint32_t *list, uint32_t co
     if (count == 0) {
         set_deadlocked(result, list, 0);
     } else if (build_snapshot(&dead) && check_general_within(&dead.snapshot, edges, result)) {
-        /* The parts come with the numbers of the dead; they are to have those of the whole. */
+        /* The parts have the numbers of the dead: replace them by those of the whole snapshot. */
         size_t processes = 0, resources = 0;
         for (size_t i = 0; i < result->report.part_count; i++) {
             processes += result->parts[i].process_count;
@@ -406,7 +405,7 @@ void job_check_general(struct cuda_job *job)
     upload_edges(job);
     job_begin(job);
     uint64_t edges = build_graph(job, &arguments);
-    /* How many are left over; they are in READY. */
+    /* How many processes are left over; they are in READY. */
     const gordian_snapshot *snapshot = job->snapshot;
     uint32_t processes = snapshot->process_count, resources = snapshot->resource_count;
     uint32_t most = processes > resources ? processes : resources;

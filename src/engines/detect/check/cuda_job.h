@@ -1,7 +1,7 @@
 /*
- * One judgement on a device: its arrays and what is done to them, so that the two ways of judging
- * read as lists of steps. After the first failure all that follows does nothing; the
- * status says what it was.
+ * The check of one snapshot on a device: its arrays and the operations on them, so that both
+ * methods read as lists of steps. After the first failure all later steps do nothing; the status
+ * tells what it was.
  */
 #pragma once
 
@@ -9,7 +9,7 @@
 
 #define CUDA_JOB_ARRAYS 40
 
-/* What a judgement needs: sizes first, so that the sum is known before anything is allocated. */
+/* The arrays of a check: sizes first, so that their sum is known before any allocation. */
 struct job_layout {
     size_t sizes[CUDA_JOB_ARRAYS];
     unsigned count;
@@ -29,58 +29,61 @@ struct cuda_job {
     gordian_error *error;
 };
 
-/* Bytes of the tile sums over `count` elements; of flags that are to be selected from. */
+/* Returns the bytes of the tile sums over `count` elements; of flags to select from. */
 size_t job_tiles_size(uint64_t count);
 size_t job_flags_size(uint64_t count);
 
-/* One more array, whose size was not known before; 0: failed. */
+/* Allocates one more array, whose size was not known before. Returns 0 on failure. */
 gpu_address job_allocate_more(struct cuda_job *job, size_t bytes);
 
-/* Memory: from here, to there, timed. */
+/* Copies memory to the device and measures the time. */
 void job_upload(struct cuda_job *job, gpu_address to, const void *from, size_t bytes);
-/* A new array of the caller's allocator with `count` numbers from there; NULL: failed. */
+/* Copies `count` numbers from the device to a new array of the caller's allocator. Returns NULL on
+ * failure. */
 uint32_t *job_download_list(struct cuda_job *job, gpu_address from, size_t count);
 void job_zero(struct cuda_job *job, gpu_address to, size_t bytes);
 
-/* Kernel time is measured between these two; small reads may come between. */
+/* The time of kernels is measured between these two. Small reads may come in between. */
 void job_begin(struct cuda_job *job);
 void job_end(struct cuda_job *job);
 
-/* A kernel with a thread for each of `count` things; nothing if that is none. */
+/* Runs a kernel with a thread for each of `count` elements; does nothing for 0. */
 void job_run(struct cuda_job *job, const char *kernel, uint64_t count, unsigned threads,
              const void *arguments, size_t size);
-/* A cooperative one with as many blocks as the device takes, or fewer for few things. */
+/* Runs a cooperative kernel with as many blocks as the device can hold, or fewer for few elements.
+ */
 void job_run_together(struct cuda_job *job, const char *kernel, uint64_t count, unsigned threads,
                       const void *arguments, size_t size);
 
-/* Those below `count` with flags & mask, in order: their `from` (0: themselves) go `to`. How
- * many. */
+/* Selects the numbers below `count` with flags & mask, in order: writes their `from` (0:
+ * themselves) to `to` and returns how many there are. */
 uint32_t job_select(struct cuda_job *job, gpu_address flags, uint32_t mask, gpu_address from,
                     gpu_address to, uint32_t count);
-/* Replaces each of `count` values by the sum of those before; the sum of all. */
+/* Exclusive prefix sum: replaces each of `count` values by the sum of those before it and returns
+ * the total. */
 uint32_t job_prefix(struct cuda_job *job, gpu_address values, uint32_t count);
 
-/* Chases through a graph in which every process leads to at most one other; all arrays have room
- * for as many numbers as there are processes, or as many bytes for flags. */
+/* Chases through a graph in which every process leads to at most one other. All arrays have
+ * capacity for a number for every process, or for a byte if they are flags. */
 struct job_chases {
     struct cuda_job *job;
     uint32_t count;              /* processes */
-    gpu_address link;            /* by process: who it leads to; NONE: it runs */
+    gpu_address link;            /* by process: the process it leads to; NONE: it runs */
     gpu_address into, at, place; /* by chase */
-    gpu_address list[2];         /* of chases, one being made from the other */
+    gpu_address list[2];         /* of chases; one is computed from the other */
     gpu_address jump[2];         /* by place in the list */
     gpu_address state, entered;  /* bytes, by chase */
-    gpu_address flags;           /* bytes: in the end, by process, who leads round a circle */
-    unsigned core;               /* which list holds the core */
-    uint32_t core_count;         /* chases on circles of more than one are among so many */
+    gpu_address flags;           /* bytes: in the end, by process: it leads into a cycle */
+    unsigned core;               /* the list that holds the core */
+    uint32_t core_count;         /* bound of the chases on cycles of more than one chase */
 };
 
-/* Fills in everything but `link`, which is used up, and `flags`. */
+/* Fills in everything except `link`, which is overwritten, and `flags`. */
 void job_follow_chases(struct job_chases *chases);
-/* Rounds of doubling until jumps are at least `count` long. */
+/* Returns the rounds of doubling until jumps are at least `count` long. */
 unsigned job_doubling_rounds(uint32_t count);
 
-/* The two ways. */
+/* The two methods. */
 void job_layout_single(const gordian_snapshot *snapshot, struct job_layout *layout);
 void job_check_single(struct cuda_job *job);
 void job_layout_general(const gordian_snapshot *snapshot, struct job_layout *layout);

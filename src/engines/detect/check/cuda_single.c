@@ -1,5 +1,5 @@
-/* Single-unit snapshots on a GPU: the order of the kernels (foundation/gpu/kernels/check/cycles.cu
- * says why). */
+/* Checks single-unit snapshots on a GPU. This file has the order of the kernels;
+ * foundation/gpu/kernels/check/cycles.cu explains them. */
 #include "engines/detect/check/cuda_job.h"
 #include "engines/detect/check/snapshot.h"
 #include "foundation/base/clock.h"
@@ -10,17 +10,18 @@ struct single {
     uint32_t count;                     /* processes */
     struct job_chases chases;           /* jump[0] was holder[] */
     gpu_address wait, next;             /* by process */
-    gpu_address smallest_at, start;     /* by piece, as those that follow */
-    gpu_address smallest[2], length[2]; /* one being made from the other */
+    gpu_address smallest_at, start;     /* by piece, and so are those that follow */
+    gpu_address smallest[2], length[2]; /* one is computed from the other */
 };
 
 enum {
-    NUMBERS = 9, /* arrays of a number for every process, and after them */
+    NUMBERS = 9, /* arrays with a number for every process; after them: */
     HOLDER = NUMBERS,
-    BYTES, /* three arrays of a byte for every process */
+    BYTES, /* three arrays with a byte for every process */
     TILES = BYTES + 3,
     ARRAYS,
-    PIECE_NUMBERS = 6, /* arrays of a number for every piece of a cycle: made when that is known */
+    PIECE_NUMBERS = 6, /* arrays with a number for every piece of a cycle, allocated once their
+                          number is known */
 };
 
 void job_layout_single(const gordian_snapshot *snapshot, struct job_layout *layout)
@@ -38,7 +39,7 @@ void job_layout_single(const gordian_snapshot *snapshot, struct job_layout *layo
 #define RUN(single, kernel, count, arguments)                                                      \
     job_run((single)->job, kernel, count, CYCLES_THREADS, &(arguments), sizeof(arguments))
 
-/* Who is dead: how many, listed in list[1]. */
+/* Lists the dead in list[1] and returns their number. */
 static uint32_t find_dead(struct single *single)
 {
     struct job_chases *chases = &single->chases;
@@ -50,8 +51,8 @@ static uint32_t find_dead(struct single *single)
     return job_select(single->job, chases->flags, 1, 0, chases->list[1], count);
 }
 
-/* There are few pieces where cycles are long, and none where nobody is dead, so their arrays are no
- * larger than they have to be. */
+/* There are few pieces where cycles are long, and none where no process is dead, so these arrays
+ * are only as large as needed. */
 static void make_piece_arrays(struct single *single, uint32_t pieces)
 {
     const size_t each = ((size_t)pieces * sizeof(uint32_t) + 255) & ~(size_t)255;
@@ -65,7 +66,8 @@ static void make_piece_arrays(struct single *single, uint32_t pieces)
 
 /* ------------------------------------------------------------------ cycles */
 
-/* What does not change from kernel to kernel. What is free by now is used again. */
+/* Returns the arguments that are the same for all kernels. Arrays that are free by now are used
+ * again. */
 static struct cycles_piece_arguments piece_arguments(const struct single *single, uint32_t count)
 {
     return (struct cycles_piece_arguments){
@@ -87,7 +89,7 @@ static struct cycles_piece_arguments piece_arguments(const struct single *single
     };
 }
 
-/* Copies what pieces that follow themselves keep through all rounds. */
+/* Copies the values of pieces that follow themselves: they stay the same in all rounds. */
 static void copy_piece_values(struct single *single, gpu_address to, gpu_address from,
                               uint32_t count)
 {
@@ -96,11 +98,11 @@ static void copy_piece_values(struct single *single, gpu_address to, gpu_address
         job->status = gpu_copy(job->gpu, to, from, count * sizeof(uint32_t), job->error);
 }
 
-/* Doubles along the pieces; the outcome is in values[the number returned]. */
+/* Pointer doubling along the pieces. The result is in values[the number returned]. */
 static unsigned double_pieces(struct single *single, const char *kernel, const gpu_address jumps[2],
                               const gpu_address values[2], uint32_t count)
 {
-    /* A circle of more than one piece lies within the core. */
+    /* A cycle of more than one piece lies within the core. */
     uint32_t longest = count < single->chases.core_count ? count : single->chases.core_count;
     unsigned now = 0;
     copy_piece_values(single, values[1], values[0], count);
@@ -112,8 +114,8 @@ static unsigned double_pieces(struct single *single, const char *kernel, const g
     return now;
 }
 
-/* Writes all cycles into list[1] and into[], from `count` pieces; how many there are. *starts:
- * where each starts, *total: processes in all. */
+/* Writes all cycles to list[1] and into[], from `count` pieces, and returns their number. *starts:
+ * where each starts; *total: processes in all. */
 static uint32_t measure_cycles(struct single *single, uint32_t count, gpu_address *starts,
                                uint32_t *total)
 {
@@ -199,7 +201,7 @@ void job_check_single(struct cuda_job *job)
     uint32_t total = 0;
     gpu_address starts = 0;
     job_begin(job);
-    /* Lists the pieces of cycles in list[0]: how many. */
+    /* Lists the pieces of cycles in list[0] and counts them. */
     uint32_t dead = find_dead(&single),
              pieces = dead ? job_select(single.job, single.chases.state, CYCLES_CIRCLE, 0,
                                         single.chases.list[0], single.count)

@@ -1,12 +1,12 @@
-/* The edges of irreducible parts: gathered for all parts at once, when first asked for, so that
- * asking for each of a million parts stays linear. */
+/* The edges of irreducible parts. They are gathered for all parts at the first request, so asking
+ * for each of a million parts stays linear. */
 #include "engines/detect/check/engine.h"
 #include "engines/detect/check/snapshot.h"
 
 #include <string.h>
 
-/* Marks the members of every part: `part_of` by process and, after them, by resource; `place` by
- * process: where it stands in result->processes. */
+/* Marks the members of every part. `part_of` is indexed by process and, after them, by resource;
+ * `place` by process: its index in result->processes. */
 static void mark_members(const gordian_snapshot *snapshot, const struct check_result *result,
                          uint32_t *part_of, uint32_t *place)
 {
@@ -24,7 +24,7 @@ static void mark_members(const gordian_snapshot *snapshot, const struct check_re
     }
 }
 
-/* Edges being gathered: counted only while `edges` is NULL. */
+/* Edges being gathered. They are only counted while `edges` is NULL. */
 struct gathering {
     const uint32_t *part_of;
     uint32_t process_count;
@@ -62,13 +62,14 @@ static void gather_all_edges(struct gathering *to, const gordian_snapshot *snaps
     }
 }
 
-/* What a pass sorts by: the resource, or (`place` given) the process's place, waits first. */
+/* Returns the sort key of a pass: the resource, or, with `place`, the process's place, waits first.
+ */
 static size_t sort_key(const gordian_edge *edge, const uint32_t *place)
 {
     return place ? 2 * (size_t)place[edge->process] + !edge->waits : edge->resource;
 }
 
-/* One pass of a sort that keeps the order of equals. `starts` has room for a key more. */
+/* One pass of a stable counting sort. `starts` has capacity for one key more. */
 static void sort_edge_pass(const gordian_edge *from, gordian_edge *to, size_t count, size_t *starts,
                            size_t keys, const uint32_t *place)
 {
@@ -102,7 +103,7 @@ static void merge_edges(struct check_result *result, size_t count, const uint32_
         result->edge_starts[part++] = kept;
 }
 
-/* What it takes: freed at the end whatever happened. */
+/* Temporary arrays, always freed at the end. */
 struct workspace {
     uint32_t *part_of, *place;
     size_t *starts;

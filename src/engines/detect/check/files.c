@@ -1,4 +1,4 @@
-/* Judging files: what they say together, one behind the other. */
+/* Checks files as one snapshot: their texts, one after another. */
 #include "engines/detect/check/snapshot.h"
 #include "engines/detect/check/snapshot_text.h"
 #include "foundation/base/error.h"
@@ -18,7 +18,7 @@ gordian_status check_open_file(const char *path, int *fd, gordian_error *error)
                 strerror(errno));
 }
 
-/* A single file may have any form that a snapshot is read from; several files are read as text. */
+/* A single file may have any form of a snapshot. Several files are read as text. */
 static gordian_status judge_here(gordian_judged *judged, const char *const *files, size_t count,
                                  const gordian_check_options *options, gordian_error *error)
 {
@@ -44,8 +44,8 @@ static gordian_status judge_here(gordian_judged *judged, const char *const *file
     return gordian_snapshot_check_for(judged->snapshot, options, &judged->report, error);
 }
 
-/* Only looked up: whether a device is there takes long to find out, and is found out while the
- * files are read. */
+/* Only looks the engine up. Finding out whether there is a device takes long, so that happens while
+ * the files are read. */
 static gordian_status find_check_engine(const char *name, const struct check_engine **engine,
                                         gordian_error *error)
 {

@@ -1,28 +1,30 @@
 /*
- * Snapshots of any model, by reduction (see engine.h for what is looked for).
+ * Checks snapshots of any model by graph reduction and strongly connected components (engine.h
+ * defines the result).
  *
- * The graph. Its nodes are the processes and, after them, the resources; what processes
- * wait for each other through stays a node, since waiters times holders would be too
- * many edges. An edge leads from a process to each resource it holds, and from a resource
- * to each process that waits for it, those who want the fewest units first. That is against
- * the direction of waiting, which does not matter to strong connection, and it is the order a
- * reduction needs: free units only grow, so the edges of q shrink from the front over the waiters
- * whose wish for q is met, each once, and those behind it are those who lack q.
+ * The graph. Its nodes are the processes and, after them, the resources. Resources stay nodes
+ * because waiters times holders would be too many edges. An edge leads from a process to each
+ * resource it holds, and from a resource to each process that waits for it, those that want the
+ * fewest units first. This is against the direction of waiting, which does not matter to strong
+ * connection, and it is the order that a reduction needs: free units only grow, so the edges of q
+ * shrink from the front, over the waiters whose wish for q is met, each once. The remaining ones
+ * are the waiters that lack q.
  *
- * The parts. Round after round: take the strongly connected components of those left over,
- * keep the edges inside them, and suppose that everybody outside has finished. A
- * component in which that meets no wish is a part. In any other the reduction goes on, and
- * who is left over is looked at in the next round. Multi-unit snapshots and
- * those with one unit of every resource need one round; a mixture of both can be
- * contrived to need many, hence REFINE_EFFORT, which keeps the whole linear.
+ * The parts. Each round takes the strongly connected components of the processes left over, keeps
+ * the edges inside them, and assumes that all processes outside have finished. A component in which
+ * that meets no wish is a part. In every other component the reduction goes on, and the next round
+ * takes the processes left over. Multi-unit snapshots and those with one unit of every resource
+ * need one round. A mixture of both can be constructed to need many; REFINE_EFFORT keeps the whole
+ * linear.
  */
 #include "engines/detect/check/general.h"
 
 #include <string.h>
 
-/* After looking at this many edges for every edge of the graph (and REFINE_FLOOR more, so that
- * small snapshots are always split to the end), a group of those left over is reported as one part:
- * it cannot be reduced whatever others do, but might be split further. */
+/* Limit of the work: this many edges visited for every edge of the graph, and REFINE_FLOOR more, so
+ * that small snapshots are always split completely. Beyond it, a group of processes left over is
+ * reported as one part: it cannot be reduced whatever other processes do, but might be split
+ * further. */
 #define REFINE_EFFORT 64
 #define REFINE_FLOOR  (UINT64_C(1) << 22)
 
@@ -48,13 +50,13 @@ static bool add_node_group(struct general *general, struct groups *groups, const
     return true;
 }
 
-/* Supposes that everybody outside a component has finished. True if no wish inside is met by
- * that. */
+/* Assumes that all processes outside a component have finished. Returns true if that meets no wish
+ * inside. */
 static bool is_tight(struct general *general, const uint32_t *nodes, uint32_t count)
 {
     uint32_t base = general->process_count;
     for (uint32_t i = 0; i < count; i++) {
-        /* Keeps the edges of `node` that stay in its component. */
+        /* Keep the edges of `node` that stay in its component. */
         uint32_t node = nodes[i];
         struct scc_node *record = &general->nodes[node];
         uint32_t component = scc_component(&general->scc, node), kept = record->first;
@@ -131,7 +133,7 @@ static bool find_irreducible_parts(struct general *general, const struct check_r
             return false;
         general_reduce_ready(general);
         if (general->effort > REFINE_EFFORT * edges + REFINE_FLOOR) {
-            /* Enough split: what is left over of each loose component becomes a part. */
+            /* The limit is reached: what is left over of each loose component becomes a part. */
             struct groups *loose = &general->loose;
             size_t at = 0;
             for (size_t i = 0; i < loose->count; i++) {
@@ -157,7 +159,7 @@ static bool find_irreducible_parts(struct general *general, const struct check_r
 
 /* ------------------------------------------------------------------ the result */
 
-/* Numbers the parts by their smallest process and counts their members; `part_of` is by
+/* Numbers the parts by their smallest process and counts their members. `part_of` is indexed by
  * node, `number` by group. */
 static void number_part_nodes(const struct general *general, struct check_result *result,
                               uint32_t *part_of, uint32_t *number)
@@ -185,7 +187,7 @@ static void number_part_nodes(const struct general *general, struct check_result
     }
 }
 
-/* Writes the members of all parts, ascending; through the parts, which point into our arrays. */
+/* Writes the members of all parts, ascending. The parts' pointers lead to our arrays. */
 static void write_part_members(const struct general *general, struct check_result *result,
                                const uint32_t *part_of)
 {
@@ -196,7 +198,7 @@ static void write_part_members(const struct general *general, struct check_resul
         part->resources = resources;
         processes += part->process_count;
         resources += part->resource_count;
-        part->process_count = part->resource_count = 0; /* counts again while filling */
+        part->process_count = part->resource_count = 0; /* counted again while filling */
     }
     for (uint32_t node = 0; node < general->node_count; node++) {
         if (part_of[node] == NONE)
@@ -251,7 +253,7 @@ static bool judge(const gordian_snapshot *snapshot, uint64_t edges, unsigned thr
     pthread_cond_init(&general.more, NULL);
     bool fine = general_build(&general);
     if (fine) {
-        /* The last node's edges end where all do. */
+        /* The last node's edges end at the end of the array. */
         if (edges == 0 && general.node_count > 0)
             edges = general.nodes[general.node_count - 1].end;
         general_reduce(&general);

@@ -1,13 +1,14 @@
 /*
- * The graph of a snapshot (general.c says what it is), and its reduction.
+ * The graph of a snapshot (defined in general.c) and its reduction.
  *
- * Several threads build it with counts that are added to atomically: the edges of a node then come
- * in any order, which changes nothing, but for waits of several units, which are put by one.
- * Reducing, a wish is met by whoever takes a process's mark down, and the wishes for a resource are
- * gone through by one thread at a time: a resource's mark, of no other use, counts those who have
- * given back and want that done, and who finds it zero does it until it is zero again. Who can
- * finish is kept in a small list of each thread's own; from the common one takes who has none left,
- * and everybody gives to it who has many.
+ * Several threads build the graph and count with atomic additions. The edges of a node then come in
+ * any order, which changes nothing except for waits of several units; one thread adds those.
+ *
+ * In the reduction, the thread that lowers a process's mark meets that wish. Only one thread at a
+ * time goes through the wishes for a resource. The resource's mark, not used otherwise, counts the
+ * threads that have released units of it and need that done: the thread that finds it zero does it
+ * until it is zero again. Each thread has a small list of processes that can finish. A thread whose
+ * list is empty takes from the common list, and a thread with many gives to it.
  */
 #include "engines/detect/check/general.h"
 #include "foundation/base/sort.h"
@@ -26,7 +27,7 @@ static bool has_one_member(const struct general *general)
     return general->group.members == 1;
 }
 
-/* Adds one, tells what was there. */
+/* Adds one and returns the previous value. */
 static inline uint32_t add_one(uint32_t *counter, bool alone)
 {
     return alone ? (*counter)++ : __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
@@ -109,7 +110,7 @@ static void place_edges(void *context, unsigned member)
         general->nodes[node] = (struct scc_node){.first = total, .end = total};
         total += count;
     }
-    general->shares[member].edges = total; /* the last member's: of all */
+    general->shares[member].edges = total; /* the last member's: the total */
 }
 
 /* ------------------------------------------------------------------ edges */
@@ -178,7 +179,7 @@ static void add_further_waits(void *context, unsigned member)
         add_graph_wait(general, &waits->edges[i], alone);
 }
 
-/* All waits of the snapshot, in one array. */
+/* Collects all waits of the snapshot in one array. */
 static size_t collect_waits(const gordian_snapshot *snapshot, struct snapshot_edge *waits)
 {
     size_t count = 0;
@@ -191,7 +192,7 @@ static size_t collect_waits(const gordian_snapshot *snapshot, struct snapshot_ed
     return count + snapshot->waits.count;
 }
 
-/* Sorting is for waits of several units. */
+/* Only waits of several units have to be sorted. */
 static bool add_waiting_edges(struct general *general)
 {
     const gordian_snapshot *snapshot = general->snapshot;
@@ -225,7 +226,7 @@ bool general_build(struct general *general)
     general->free = memory_alloc_random(memory, sizeof *general->free * snapshot->resource_count);
     if (!general->shares || !general->nodes || !general->ready || !general->free)
         return false;
-    /* Counts the edges of every node and gives it its place; returns how many there are in all. */
+    /* Count the edges of every node and assign its place. */
     struct thread_group *group = &general->group;
     thread_group_do(group, clear_nodes, general);
     thread_group_do(group, count_holders, general);
@@ -255,7 +256,7 @@ bool general_build(struct general *general)
     return add_waiting_edges(general);
 }
 
-/* ------------------------------------------------------------------ reduction by one */
+/* ------------------------------------------------------------------ reduction by one thread */
 
 bool general_meet_wishes(struct general *general, uint32_t q)
 {
@@ -289,9 +290,9 @@ static uint64_t free_units(const gordian_snapshot *snapshot, uint64_t q)
     return of ? of->total - of->held : snapshot->holder[q] == NONE;
 }
 
-/* ------------------------------------------------------------------ reduction by many */
+/* ------------------------------------------------------------------ reduction by many threads */
 
-/* Half of what a member has goes to the common list. */
+/* Moves half of a member's list to the common list. */
 static void share_ready(struct general *general, struct general_share *share)
 {
     uint32_t kept = share->count / 2, given = share->count - kept;
@@ -304,7 +305,7 @@ static void share_ready(struct general *general, struct general_share *share)
     share->count = kept;
 }
 
-/* Some from the common list; false: nobody has any. */
+/* Takes some from the common list. Returns false once all lists are empty. */
 static bool take_common_ready(struct general *general, struct general_share *share)
 {
     pthread_mutex_lock(&general->lock);
@@ -312,7 +313,7 @@ static bool take_common_ready(struct general *general, struct general_share *sha
     while (general->ready_count == 0 && general->idle < general->group.members)
         pthread_cond_wait(&general->more, &general->lock);
     uint32_t there = general->ready_count;
-    if (there == 0) { /* all are here, and stay */
+    if (there == 0) { /* all members are here, and stay */
         pthread_cond_broadcast(&general->more);
         pthread_mutex_unlock(&general->lock);
         return false;
@@ -335,7 +336,7 @@ static void push_ready(struct general *general, struct general_share *share, uin
     share->finished++;
 }
 
-/* Goes on over the wishes for `q` that its free units meet. Only one does at a time. */
+/* Goes on through the wishes for `q` that its free units meet. One thread at a time. */
 static void meet_together(struct general *general, struct general_share *share, uint32_t q)
 {
     struct scc_node *node = &general->nodes[general->process_count + q];
@@ -355,13 +356,13 @@ static void return_held(struct general *general, struct general_share *share, ui
     uint32_t *mark = &general->nodes[general->process_count + q].mark, seen = 1;
     __atomic_fetch_add(&general->free[q], units, __ATOMIC_RELAXED);
     if (__atomic_fetch_add(mark, 1, __ATOMIC_ACQ_REL) > 0)
-        return; /* who is at it will look again */
+        return; /* the thread that is at it will check again */
     do
         meet_together(general, share, q);
     while (!__atomic_compare_exchange_n(mark, &seen, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
 }
 
-/* Whoever waits for nothing. */
+/* Lists the processes that wait for nothing. */
 static void find_runnable(void *context, unsigned member)
 {
     struct general *general = context;
@@ -386,7 +387,7 @@ static void finish_all(void *context, unsigned member)
     while (share->count > 0 || take_common_ready(general, share)) {
         if (share->count > 1 && __atomic_load_n(&general->idle, __ATOMIC_RELAXED) > 0)
             share_ready(general, share);
-        /* not the whole of it: others may still be counting its mark down */
+        /* not the whole node: other threads may still lower its mark */
         const struct scc_node *from = &general->nodes[share->ready[--share->count]];
         for (uint32_t edge = from->first, end = from->end; edge < end; edge++)
             return_held(general, share, general->targets[edge] - general->process_count,
@@ -417,7 +418,7 @@ void general_reduce(struct general *general)
     general->ready_count = general->done = (uint32_t)finished;
 }
 
-/* ------------------------------------------------------------------ who is left over */
+/* ------------------------------------------------------------------ processes left over */
 
 static void count_left_over(void *context, unsigned member)
 {

@@ -1,23 +1,24 @@
 /*
- * Single-unit snapshots: every process waits for at most one resource, every resource has at
- * most one holder, so every process leads to at most one other. Deadlocks are the
- * cycles; dead is who leads into one.
+ * Checks single-unit snapshots. Every process waits for at most one resource, and every resource
+ * has at most one holder, so every process leads to at most one other. Deadlocks are the cycles; a
+ * process is dead if it leads into one.
  *
- * All that costs here is waiting for memory: ten million processes are ten million places
- * no cache holds. So many chains are followed at a time, a step of each in turn, and every
- * process is touched once:
+ * The only cost here is memory latency: ten million processes are ten million places that no cache
+ * holds. So many chains are followed at a time, one step of each in turn, and every process is
+ * touched once:
  *
- *   1. next[p] is the process p waits for (CHASED | RUNS for one that can run).
- *   2. A *chase* starts at a process nobody has passed, follows next[] and leaves its number
- *      there, until it comes to a process that is numbered already: by an earlier
- *      chase, by one still under way, or by itself.
- *   3. So every chase leads into one other (or into a process that runs), and the chases that
- *      lead round in a circle are exactly the cycles: who enters a chase goes on to its end.
- *   4. A cycle is cut into pieces where chases meet; the pieces are walked, again many at a
- *      time, and put together (single_cycles.c).
+ *   1. next[p] is the process that p waits for (CHASED | RUNS for one that can run).
+ *   2. A *chase* starts at a process that no chase has passed. It follows next[] and leaves its
+ *      number there, until it comes to a numbered process: of an earlier chase, of one still under
+ *      way, or of itself.
+ *   3. So every chase leads into one other (or into a running process), and the chases that lead
+ *      into each other in a circle are exactly the cycles: a path that enters a chase follows it to
+ *      its end.
+ *   4. A cycle is cut into pieces where chases meet. The pieces are walked, again many at a time,
+ *      and joined (single_cycles.c).
  *
- * Several threads do each of these steps together and wait for each other in between. Chases then
- * differ from run to run; who leads into a circle, and the circles, do not.
+ * Several threads do each of these steps together and wait for each other in between. The chases
+ * then differ from run to run; the cycles, and the processes that lead into them, do not.
  */
 #include "engines/detect/check/single.h"
 
@@ -25,10 +26,10 @@
 
 #include <string.h>
 
-#define STRETCH 65536 /* processes among which a member looks for beginnings at a time */
-#define CHASES  4096  /* chases of which a member settles the fates at a time */
+#define STRETCH 65536 /* processes that a member searches for starting points at a time */
+#define CHASES  4096  /* chases whose fates a member settles at a time */
 
-#define MEMBERS_MOST 128 /* a fate tells who is on the way */
+#define MEMBERS_MOST 128 /* a fate can name the member on the way */
 
 bool single_do(struct single *single, void (*work)(void *single, unsigned member))
 {
@@ -66,12 +67,12 @@ static void build_next(void *context, unsigned member)
 }
 
 struct lane {
-    uint32_t at;    /* the process to look at next */
+    uint32_t at;    /* the next process */
     uint32_t chase; /* its number */
     uint32_t length;
 };
 
-/* A new block of chases: its place in the directory is claimed, too. */
+/* Opens a new block of chases and claims its place in the directory. */
 static bool open_block(struct single *single, struct share *share)
 {
     struct chase *block = memory_alloc(single->memory, CHASE_BLOCK * sizeof *block);
@@ -86,7 +87,7 @@ static bool open_block(struct single *single, struct share *share)
     return true;
 }
 
-/* Begins a chase at the next process that nobody has passed. */
+/* Begins a chase at the next process that no chase has passed. */
 static inline bool begin_chase(struct single *single, struct share *share, struct lane *lane)
 {
     const uint32_t *next = single->next;
@@ -110,11 +111,11 @@ static inline bool begin_chase(struct single *single, struct share *share, struc
     return true;
 }
 
-/* (Two members may pass a process at the same moment: each has read that nobody has yet. Then both
- * number it, one number stays, and both go on to the same next one, until one sees the other's
- * number. An exchange would prevent that, at twice the cost of everything here, and nothing is
- * wrong with it: whoever passes a process leads to where that leads. Only lengths count processes
- * twice, and a cycle may be found twice.) */
+/* Two members may pass a process at the same moment: each has read that no chase has passed it.
+ * Then both number it, one number stays, and both go on to the same next process until one sees the
+ * other's number. An exchange would prevent that at twice the total cost. It does no harm: both
+ * chases lead to where that process leads. Only lengths count processes twice, and a cycle may be
+ * found twice. */
 static void chase_all(void *context, unsigned member)
 {
     struct single *single = context;
@@ -140,7 +141,7 @@ static void chase_all(void *context, unsigned member)
                 *lane = lanes[--lane_count];
         }
     }
-    /* Numbers that are not used lead nowhere. */
+    /* Unused numbers lead nowhere. */
     for (; share->chase < share->block_end; share->chase++)
         share->block[share->chase % CHASE_BLOCK] = (struct chase){RUNS, 0, 0};
 }
@@ -170,10 +171,10 @@ enum fate {
     ALIVE,
     DEAD,
     DEFERRED,  /* leads to where another member was under way */
-    UNDER_WAY, /* on the walk of now; of member 1: one more, ... */
+    UNDER_WAY, /* on the present walk; of member 1: one more, ... */
 };
 
-/* Marks a chase as passed on a walk; false: it has another mark. */
+/* Marks a chase as passed on a walk. Returns false if it has another mark. */
 static inline bool pass_chase(struct single *single, uint32_t chase, uint8_t mine)
 {
     uint8_t *fate = &single->fates[chase], unknown = UNKNOWN;
@@ -186,9 +187,9 @@ static inline bool pass_chase(struct single *single, uint32_t chase, uint8_t min
     return true;
 }
 
-/* Follows chase after chase from `from` to one whose fate is known, or round to where the walk has
- * been: a cycle. All on the way share that fate. Where it meets another member's walk, that is for
- * later. */
+/* Follows chase after chase from `from` to one whose fate is known, or back to where the walk has
+ * been: a cycle. All chases on the way share that fate. Where the walk meets another member's, the
+ * decision is deferred. */
 static void settle_chase(struct single *single, unsigned member, uint32_t from)
 {
     struct share *share = &single->shares[member];
@@ -227,7 +228,7 @@ static void settle_some(void *context, unsigned member)
             settle_chase(single, member, (uint32_t)c);
 }
 
-/* Eight fates to eight bits. */
+/* Packs eight fates into eight bits. */
 static void gather_bits(void *context, unsigned member)
 {
     struct single *single = context;
@@ -244,7 +245,7 @@ static void gather_bits(void *context, unsigned member)
     }
 }
 
-/* Gathers what the members found of one kind. */
+/* Joins the members' lists of one kind. */
 static bool join_circular(struct single *single)
 {
     for (unsigned i = 0; i < single->group.members; i++) {
@@ -266,7 +267,7 @@ static bool settle_chases(struct single *single)
     single->fates[RUNS] = ALIVE;
     if (!single_do(single, settle_some))
         return false;
-    /* By one for all: the few whose walks met. */
+    /* One thread settles the few walks that met. */
     for (unsigned i = 0; i < single->group.members; i++) {
         const struct chase_list *deferred = &single->shares[i].deferred;
         for (size_t k = 0; k < deferred->count; k++)
@@ -295,7 +296,7 @@ static inline bool leads_into_cycle(const struct single *single, uint64_t proces
     return bits_test(single->dead, single->next[process] & ~CHASED);
 }
 
-/* From here on next[] of the dead is NONE, of others anything else. */
+/* From here on next[] of the dead is NONE, that of others anything else. */
 static void count_share_dead(void *context, unsigned member)
 {
     struct single *single = context;
@@ -324,7 +325,7 @@ static void write_share_dead(void *context, unsigned member)
 static bool list_dead(struct single *single)
 {
     struct check_result *result = single->result;
-    /* Counts the dead: all, and for each member those that earlier members have found. */
+    /* Count the dead: all, and for each member those that earlier members have found. */
     size_t count = 0;
     if (single->group.members > 1 && single->circular.count > 0)
         single_do(single, count_share_dead);
@@ -340,8 +341,8 @@ static bool list_dead(struct single *single)
     result->report.deadlocked = list;
     result->report.deadlocked_count = count;
     if (count > 0 && single->group.members == 1) {
-        /* One member alone knows how many there are, and needs one pass. (The list has an element
-         * over: the loop writes before it knows.) */
+        /* A single member knows how many there are and needs one pass. The list has one element
+         * more, because the loop writes before it decides. */
         list = single->result->deadlocked, count = single->snapshot->process_count;
         size_t used = 0;
         for (uint32_t p = 0; p < count; p++) {

@@ -1,29 +1,29 @@
-/* Between single.c, which says how single-unit snapshots are judged, and single_cycles.c, which
- * puts the cycles together. */
+/* Shared by single.c, which explains how single-unit snapshots are checked, and single_cycles.c,
+ * which assembles the cycles. */
 #pragma once
 
 #include "engines/detect/check/snapshot.h"
 #include "foundation/base/threads/thread_pool.h"
 
-#define CHASED (UINT32_C(1) << 31) /* next[p] is the number of a chase, not a process */
-#define RUNS   0                   /* the chase that ends at once: those who can run */
+#define CHASED (UINT32_C(1) << 31) /* next[p] is the number of a chase, not of a process */
+#define RUNS   0                   /* the chase of the processes that can run: it ends at once */
 
 #define LANES 32 /* chains followed at a time: enough to keep every miss buffer of a core busy */
 
 struct chase {
     uint32_t into;   /* the chase it led into */
-    uint32_t at;     /* the process where it met it */
-    uint32_t length; /* processes it passed */
+    uint32_t at;     /* the process where they met */
+    uint32_t length; /* processes that it passed */
 };
 
-/* Chases are kept in blocks, so that each member can have one of its own to fill. */
+/* Chases are stored in blocks, so that each member can fill a block of its own. */
 #define CHASE_BITS  12
 #define CHASE_BLOCK (1u << CHASE_BITS)
 
-/* A piece of a cycle: from `start` until `stop` comes next. */
+/* A piece of a cycle: from `start` until before `stop`. */
 struct piece {
     uint32_t start, stop;
-    uint32_t *processes; /* room for as many as the chase passed */
+    uint32_t *processes; /* capacity: the processes that the chase passed */
     uint32_t *resources; /* what they wait for */
     uint32_t count;
 };
@@ -31,7 +31,7 @@ struct piece {
 struct cycle {
     size_t first_piece, piece_count;
     uint32_t smallest;  /* process */
-    size_t smallest_at; /* how many come before it */
+    size_t smallest_at; /* processes before it */
     size_t length;
 };
 
@@ -41,17 +41,17 @@ struct chase_list {
     size_t count, room;
 };
 
-/* What a member of the group has to itself. */
+/* A member's own data. */
 struct share {
     struct chase *block;        /* being filled */
-    uint32_t chase, block_end;  /* the next number in it, and past its last */
-    uint32_t from, until;       /* processes among which it looks for beginnings */
+    uint32_t chase, block_end;  /* the next number in it, and the one past its last */
+    uint32_t from, until;       /* processes that it searches for starting points */
     struct chase_list circular; /* a chase of every cycle it found */
-    struct chase_list deferred; /* beginnings of walks that met another member's */
-    size_t dead;                /* processes it found dead; then: that are before its own */
+    struct chase_list deferred; /* first chases of walks that met another member's */
+    size_t dead;                /* dead processes that it found; later: those before its own */
     size_t parts, length;       /* cycles and their processes, likewise */
     bool no_memory;
-    char apart[128]; /* no two members write to the same line of a cache */
+    char apart[128]; /* no two members write to the same cache line */
 };
 
 struct single {
@@ -79,8 +79,8 @@ static inline struct chase *single_chase(const struct single *single, uint32_t n
     return &single->blocks[number >> CHASE_BITS][number % CHASE_BLOCK];
 }
 
-/* All members do it. False: one of them had no memory. */
+/* All members do it. Returns false if one of them ran out of memory. */
 bool single_do(struct single *single, void (*work)(void *single, unsigned member));
 
-/* The cycles, once the dead are listed, of which next[] says NONE. */
+/* Lists the cycles. The dead must be listed, with next[] NONE. */
 bool single_list_cycles(struct single *single);

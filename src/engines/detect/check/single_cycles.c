@@ -1,4 +1,4 @@
-/* The cycles of a single-unit snapshot: cut into pieces, walked, put together (single.c says why).
+/* The cycles of a single-unit snapshot: cut into pieces, walked and joined (single.c explains it).
  */
 #include "engines/detect/check/single.h"
 
@@ -7,7 +7,7 @@
 #define PIECES 64 /* that a member takes at a time */
 #define CYCLES 16
 
-/* A cycle's piece on chase `into` runs from where its forerunner met it to where it ended. */
+/* A cycle's piece on chase `into` runs from where its predecessor met it to where it ended. */
 static bool cut_cycle(struct single *single, struct cycle *cycle, uint32_t circular,
                       size_t *room_needed)
 {
@@ -63,7 +63,7 @@ struct walker {
     uint32_t resource; /* what it waits for */
 };
 
-/* Pieces that a member has taken. */
+/* The pieces that a member has taken. */
 struct supply {
     uint64_t next, end;
 };
@@ -80,7 +80,7 @@ static bool begin_piece(struct single *single, struct walker *walker, struct sup
     return true;
 }
 
-/* Walks pieces, LANES of them at a time: two misses a step, so two rounds a step. */
+/* Walks pieces, LANES of them at a time. A step takes two cache misses, so two rounds. */
 static void walk_pieces(void *context, unsigned member)
 {
     struct single *single = context;
@@ -113,10 +113,10 @@ static void walk_pieces(void *context, unsigned member)
     }
 }
 
-/* ------------------------------------------------------------------ putting together */
+/* ------------------------------------------------------------------ joining */
 
-/* Once its pieces are walked: how long a cycle is, and where its smallest process stands. (Where
- * chases have passed the same processes, the pieces may lead round more than once.) */
+/* After its pieces are walked: finds the length of a cycle and the place of its smallest process.
+ * Where chases have passed the same processes, the pieces may lead around more than once. */
 static void measure_cycle(const struct single *single, struct cycle *cycle)
 {
     size_t all = 0, again = 0;
@@ -138,7 +138,7 @@ static void measure_cycle(const struct single *single, struct cycle *cycle)
     cycle->length = again > 0 ? again - cycle->smallest_at : all;
 }
 
-/* Every cycle is filed under its smallest process in next[], which has done its duty. */
+/* Files every cycle under its smallest process in next[], which is no longer used otherwise. */
 static void file_cycles(void *context, unsigned member)
 {
     struct single *single = context;
@@ -160,7 +160,7 @@ static void file_cycles(void *context, unsigned member)
     }
 }
 
-/* The dead are gone through in order, so the parts come by smallest process. First each member
+/* The dead are processed in order, so the parts are sorted by smallest process. First each member
  * counts those of its own dead. */
 static void count_cycles_of_share(void *context, unsigned member)
 {
@@ -191,11 +191,12 @@ static void write_cycles_of_share(void *context, unsigned member)
             continue;
         const struct cycle *cycle = &single->cycles[filed];
         uint32_t *processes = result->processes + used, *resources = result->resources + used;
-        /* Puts the pieces of a cycle together, from its smallest process on. */
+        /* Joins the pieces of a cycle, starting at its smallest process. */
         size_t to = cycle->smallest_at ? cycle->length - cycle->smallest_at : 0;
         const struct piece *piece = &single->pieces[cycle->first_piece];
         for (size_t k = 0; k < cycle->piece_count; k++, piece++) {
-            size_t head = cycle->length - to; /* what fits before the end; the rest goes in front */
+            size_t head =
+                cycle->length - to; /* what fits before the end; the rest goes to the front */
             if (head > piece->count)
                 head = piece->count;
             size_t tail = piece->count - head;
@@ -210,7 +211,7 @@ static void write_cycles_of_share(void *context, unsigned member)
     }
 }
 
-/* What the others have counted before a member's own. */
+/* Sums what earlier members have counted. */
 static void sum_parts(struct single *single)
 {
     size_t parts = 0, length = 0;

@@ -1,4 +1,4 @@
-/* Snapshots: putting holds and waits together. Judging them is engines/detect/check/check.c. */
+/* Builds snapshots from holds and waits. engines/detect/check/check.c checks them. */
 #include "engines/detect/check/snapshot.h"
 
 #include "engines/detect/check/background_device.h"
@@ -35,7 +35,7 @@ void gordian_snapshot_close(gordian_snapshot *snapshot)
     memory_free(&memory, snapshot);
 }
 
-/* The snapshot is about to change: its judgement goes. */
+/* The snapshot is about to change: discards its result. */
 static void forget_judgement(gordian_snapshot *snapshot)
 {
     if (!snapshot->judged)
@@ -122,7 +122,7 @@ unsigned snapshot_threads(const gordian_snapshot *snapshot, unsigned wanted, uin
     return wanted < most ? wanted : (unsigned)most;
 }
 
-/* From now on every resource has a record of its units. */
+/* Gives every resource a record of its units. */
 static bool need_units(gordian_snapshot *snapshot)
 {
     if (snapshot->units)
@@ -139,7 +139,7 @@ static bool need_units(gordian_snapshot *snapshot)
     return true;
 }
 
-/* Zero units too: that is what a removed resource of a system becomes. */
+/* Also accepts zero units: a removed resource of a system has none. */
 static gordian_status add_any_resource(gordian_snapshot *snapshot, uint64_t units, uint32_t *id,
                                        gordian_error *error)
 {
@@ -236,7 +236,7 @@ static void rehash_waits(const void *context, struct hash *table)
         hash_put(table, hash_wait(waits->edges[i].process, waits->edges[i].resource), i);
 }
 
-/* A wait beyond the first, or NULL. */
+/* Returns a wait beyond the first, or NULL. */
 static struct snapshot_edge *find_further_wait(const gordian_snapshot *snapshot, uint32_t process,
                                                uint32_t resource)
 {
@@ -249,7 +249,7 @@ static struct snapshot_edge *find_further_wait(const gordian_snapshot *snapshot,
     return NULL;
 }
 
-/* From now on every first wait has its units beside it. */
+/* Gives every first wait a number of units. */
 static bool need_wait_units(gordian_snapshot *snapshot)
 {
     if (snapshot->wait_units)
@@ -264,7 +264,7 @@ static bool need_wait_units(gordian_snapshot *snapshot)
     return true;
 }
 
-/* A wait for `resource`, which had `before` units of the same request already. */
+/* Checks a wait for `resource`, of which the same request already wants `before` units. */
 static gordian_status check_wait(const gordian_snapshot *snapshot, uint32_t process,
                                  uint32_t resource, uint64_t before, uint64_t units,
                                  gordian_error *error)
@@ -388,7 +388,8 @@ gordian_status system_snapshot(gordian_snapshot **out, const gordian_system *sys
 gordian_status gordian_snapshot_take(gordian_snapshot **out, const gordian_system *system,
                                      gordian_error *error)
 {
-    gordian_system *asked = (gordian_system *)system; /* a shared graph has to know more for it */
+    gordian_system *asked =
+        (gordian_system *)system; /* the graph of a shared system needs more for it */
     SYSTEM_SCOPE(system);
     if (system->shared)
         shared_lift_all(asked);
@@ -416,7 +417,7 @@ gordian_status gordian_snapshot_await(gordian_snapshot *snapshot, uint32_t proce
     if (!sorted)
         return fail_memory(error);
     memcpy(sorted, others, count * sizeof *sorted);
-    size_t different = sort_unique_u32(sorted, count); /* some may be named more than once */
+    size_t different = sort_unique_u32(sorted, count); /* the list may have duplicates */
     needed = needed == count ? different : needed;
     gordian_status status = GORDIAN_OK;
     if (needed > different)

@@ -1,4 +1,4 @@
-/* The packed form of a snapshot (foundation/base/packed/packed_snapshot.h), to memory and back. */
+/* Packs and unpacks snapshots (foundation/base/packed/packed_snapshot.h). */
 #include "engines/detect/check/background_device.h"
 #include "engines/detect/check/snapshot.h"
 #include "engines/detect/check/snapshot_text.h"
@@ -16,7 +16,7 @@ static gordian_status fail_sense(gordian_error *error)
     return fail(error, GORDIAN_STATUS_INPUT, PACKED_SENSELESS);
 }
 
-/* Some bytes of one of the first three sections. */
+/* Adds entries from some bytes of one of the first three sections. */
 static gordian_status add_section_entries(gordian_snapshot *snapshot, enum image_part part,
                                           const uint8_t *bytes, uint64_t count,
                                           gordian_error *error)
@@ -81,9 +81,9 @@ static gordian_status load_lists(gordian_snapshot *snapshot, struct packed_file 
 struct loading {
     gordian_snapshot *snapshot;
     struct packed_file *file;
-    uint64_t next; /* piece: those of the holds first */
+    uint64_t next; /* piece; those of the holds come first */
     uint64_t hold_pieces, pieces;
-    pthread_mutex_t lock; /* around what follows */
+    pthread_mutex_t lock; /* protects what follows */
     gordian_status status;
     gordian_error failure;
 };
@@ -110,7 +110,7 @@ static void to_own_order(uint32_t *array, uint64_t count)
 #endif
 }
 
-/* Piece `number` of an array: read into its place, and looked at as long as it is near. */
+/* Loads piece `number` of an array to its place and checks it while it is in the cache. */
 static gordian_status load_array_piece(struct loading *loading, enum image_part part,
                                        uint64_t number, gordian_error *error)
 {
@@ -153,7 +153,7 @@ static uint64_t piece_count(uint64_t bytes)
     return (bytes + PIECE_BYTES - 1) / PIECE_BYTES;
 }
 
-/* No name is looked at. */
+/* Names are not checked. */
 static gordian_status take_arrays(gordian_snapshot *snapshot, struct packed_file *file,
                                   unsigned threads, gordian_error *error)
 {

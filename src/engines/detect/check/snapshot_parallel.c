@@ -1,23 +1,23 @@
 /*
- * Reading a snapshot with many threads.
+ * Reads a snapshot with many threads.
  *
- * The file is cut into pieces at line ends, and a round takes as many pieces as there are threads,
- * one each. In a round
+ * The file is cut into pieces at line ends. A round takes as many pieces as there are threads, one
+ * each. In a round
  *
- *   1. each reads its piece, finds its lines and names (foundation/base/io/scan.h,
- * engines/rag/trace_ahead.h) and gathers the names by their part,
- *   2. the names are looked up, each part of them by one thread, in the order of the text
- *      (foundation/base/names/sharded_interner.h), and the new ones counted,
- *   3. each numbers the new ones of its piece in the order of the text, and clears their places,
- *      so that the memory they are in is touched first by many,
- *   4. each puts the holds and waits of its piece in their places.
+ *   1. each thread reads its piece, finds its lines and names (foundation/base/io/scan.h,
+ *      engines/rag/trace_ahead.h) and groups the names by shard;
+ *   2. the names are looked up, each shard by one thread, in the order of the text
+ *      (foundation/base/names/sharded_interner.h), and the new ones are counted;
+ *   3. each thread numbers the new ones of its piece in the order of the text and clears their
+ *      places, so that many threads touch their memory first;
+ *   4. each thread puts the holds and waits of its piece in their places.
  *
- * Between the steps all meet. So ids, and with them everything, are those that one thread would
- * give.
+ * The threads wait for each other between the steps. So the ids, and everything else, are those
+ * that one thread would give.
  *
- * This is for plain files: resources of one unit, one holder each, processes that wait for one
- * resource at most. As soon as there is anything else, or something wrong, all is dropped and the
- * file read by one thread, which has the words for it.
+ * This is for plain files: resources of one unit and one holder each, processes that wait for at
+ * most one resource. If a file has anything else, or an error, the result is dropped and one thread
+ * reads the file and reports the error.
  */
 #include "engines/detect/check/snapshot.h"
 #include "engines/detect/check/snapshot_text.h"
@@ -42,10 +42,10 @@ struct piece {
     uint32_t line_count;
     uint8_t *ops; /* by line: GORDIAN_OP_HOLD, _WAIT, or 0: a resource is declared */
     struct names_query *queries[NAME_KINDS]; /* by line; once looked up, the id is the answer */
-    struct crowd_name *sorted[NAME_KINDS];   /* by part, and by line within it */
-    uint32_t *answers[NAME_KINDS];           /* to those, put there by others */
+    struct crowd_name *sorted[NAME_KINDS];   /* by shard, and by line within it */
+    uint32_t *answers[NAME_KINDS];           /* to those; written by other threads */
     uint32_t ends[NAME_KINDS][CROWD_PARTS];
-    uint32_t fresh_of[NAME_KINDS][CROWD_PARTS]; /* names met first here; put there by others */
+    uint32_t fresh_of[NAME_KINDS][CROWD_PARTS]; /* names met first here; written by other threads */
     uint32_t fresh[NAME_KINDS];
     struct reader_ahead ahead;
     struct trace_ahead glances;
@@ -60,9 +60,9 @@ struct parallel_reading {
     unsigned threads;
     struct piece *pieces; /* one for each thread */
     struct thread_pool *workers;
-    unsigned part_turn; /* the next part to be looked up in this round */
-    /* Each of these is written in some steps and read only behind others, so that all see the same:
-     * is this no plain file? did memory run out? */
+    unsigned part_turn; /* the next shard to be looked up in this round */
+    /* Each is written in some steps and read only after others, so all threads see the same: is
+     * this no plain file? did memory run out? */
     bool odd_lines, odd_names, odd_room;
 };
 
@@ -78,8 +78,7 @@ static bool get_flag(const bool *flag)
 
 /* ---- 1: lines */
 
-/* The bytes from `at` on, up to `size` of them; fewer only at the end of the file, or if it fails.
- */
+/* Reads up to `size` bytes from `at`. Returns fewer only at the end of the file, or if it fails. */
 static size_t pread_fully(int fd, char *buffer, size_t size, uint64_t at)
 {
     size_t done = 0;
@@ -94,7 +93,8 @@ static size_t pread_fully(int fd, char *buffer, size_t size, uint64_t at)
     return done;
 }
 
-/* Text and length of the lines that begin in piece `number`; false: not as expected. */
+/* Finds text and length of the lines that begin in piece `number`. Returns false if they are not as
+ * expected. */
 static bool load_text_piece(const struct parallel_reading *reading, struct piece *piece,
                             uint64_t number, char **text, size_t *length)
 {
@@ -102,12 +102,12 @@ static bool load_text_piece(const struct parallel_reading *reading, struct piece
     uint64_t begin = file->start + number * reading->piece_bytes;
     uint64_t left = file->end - begin;
     bool last = left <= reading->piece_bytes;
-    size_t before = number > 0; /* is that byte a newline, then a line begins here */
+    size_t before = number > 0; /* if that byte is a newline, a line begins here */
     size_t own = last ? (size_t)left : reading->piece_bytes;
     size_t rest = left - own < LINE_REST ? (size_t)(left - own) : LINE_REST;
     char *buffer = piece->text;
     if (pread_fully(file->fd, buffer, before + own + rest, begin - before) != before + own + rest)
-        return false; /* it has become shorter */
+        return false; /* the file has become shorter */
     char *first = before ? memchr(buffer, '\n', before + own) : buffer;
     *text = first ? first + before : buffer;
     *length = 0;
@@ -160,14 +160,14 @@ static bool split_piece(const struct parallel_reading *reading, struct piece *pi
     return true;
 }
 
-/* Where each part's names begin. */
+/* Computes where each shard's names begin. */
 static void part_starts(const struct piece *piece, enum name_kind kind, uint32_t *starts)
 {
     starts[0] = 0;
     memcpy(starts + 1, piece->ends[kind], (CROWD_PARTS - 1) * sizeof *starts);
 }
 
-/* Gathers the names by their part, in the order of the text. */
+/* Groups the names by shard, in the order of the text. */
 static void sort_piece(struct piece *piece, enum name_kind kind)
 {
     uint32_t *ends = piece->ends[kind], starts[CROWD_PARTS];
@@ -214,7 +214,7 @@ static bool intern_part(struct parallel_reading *reading, enum name_kind kind, u
 
 /* ---- 3: numbers */
 
-/* By one for all. */
+/* One thread does it for all. */
 static void reserve_new_names(void *context)
 {
     struct parallel_reading *reading = context;
@@ -268,7 +268,7 @@ static void number_new_names(struct parallel_reading *reading, unsigned member, 
 
 /* ---- 4: edges */
 
-/* False: somebody is there already. */
+/* Returns false if the place is taken. */
 static bool put_alone(uint32_t *place, uint32_t value)
 {
     uint32_t none = NONE;
@@ -303,7 +303,7 @@ static void read_rounds(void *context, unsigned member)
         thread_pool_meet(reading->workers);
         if (get_flag(&reading->odd_lines))
             return;
-        /* Parts go to whoever is free: pieces are read at different speeds. */
+        /* Threads take shards dynamically: pieces are read at different speeds. */
         for (unsigned i; (i = __atomic_fetch_add(&reading->part_turn, 1, __ATOMIC_RELAXED)) <
                          NAME_KINDS * CROWD_PARTS;)
             if (!intern_part(reading, (enum name_kind)(i / CROWD_PARTS), i % CROWD_PARTS))

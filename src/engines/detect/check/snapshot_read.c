@@ -1,4 +1,4 @@
-/* Reading a snapshot from text: the lines of a trace that say what is, not what happens. */
+/* Reads a snapshot from text: the lines of a trace that state what is, not what happens. */
 #include "engines/detect/check/background_device.h"
 #include "engines/detect/check/snapshot.h"
 #include "engines/detect/check/snapshot_text.h"
@@ -8,13 +8,13 @@
 
 #include <unistd.h>
 
-/* A file from this size on is read by all cores, with pieces of so many bytes; more threads than
- * one for so many bytes of it would only take memory. */
+/* Files from this size on are read by all cores, in pieces of this many bytes. More than one thread
+ * for this many bytes would only take memory. */
 #define PARALLEL_FILE   (UINT64_C(32) << 20)
 #define PARALLEL_PIECE  (512u << 10)
 #define PARALLEL_THREAD (UINT64_C(4) << 20)
 
-/* A snapshot in the making. */
+/* A snapshot being read. */
 struct reading {
     gordian_trace trace;
     gordian_snapshot *snapshot;
@@ -91,7 +91,7 @@ static gordian_status read_resource_line(struct reading *reading, gordian_error 
     return GORDIAN_OK;
 }
 
-/* The id of a process, which comes into being if it is new. */
+/* Returns the id of a process and creates it if it is new. */
 static gordian_status name_process(struct reading *reading, const gordian_word *name, uint32_t *id,
                                    gordian_error *error)
 {
@@ -103,13 +103,13 @@ static gordian_status name_process(struct reading *reading, const gordian_word *
     return names_put(names, *id, name->text, name->length) ? GORDIAN_OK : fail_memory(error);
 }
 
-/* The id of the line's process. */
+/* Returns the id of the line's process. */
 static gordian_status take_process(struct reading *reading, uint32_t *id, gordian_error *error)
 {
     return name_process(reading, &reading->trace.name, id, error);
 }
 
-/* One Q=N of a `hold` or a `wait`. */
+/* Reads one Q=N of a `hold` or a `wait`. */
 static gordian_status read_snapshot_edge(struct reading *reading, uint32_t process,
                                          const gordian_trace_item *item, gordian_error *error)
 {
@@ -124,7 +124,7 @@ static gordian_status read_snapshot_edge(struct reading *reading, uint32_t proce
         reading->snapshot, process, resource, item->units, error);
     if (status != GORDIAN_STATUS_INPUT)
         return status;
-    /* The snapshot knows ids only. */
+    /* The snapshot knows only ids. */
     return trace_fail(trace, &item->word, error,
                       hold ? "'%s': the holds of resource '%s' exceed its units"
                            : "'%s': more than resource '%s' has in all",
@@ -162,7 +162,7 @@ static gordian_status read_snapshot_edges(struct reading *reading, gordian_error
     return GORDIAN_OK;
 }
 
-/* ---- plain lines: GORDIAN_STATUS_END, something is to be said about it, and nothing was done */
+/* ---- plain lines: GORDIAN_STATUS_END means that nothing was done and the line needs a message */
 
 static gordian_status declare_plain(struct reading *reading, gordian_error *error)
 {
@@ -191,8 +191,8 @@ static gordian_status find_or_add_process(struct reading *reading, uint32_t *id,
                                                                        : fail_memory(error);
 }
 
-/* (A process that has come into being by the time the edge turns out wrong is in nobody's way: the
- * line will be read as a whole, and fail.) */
+/* If the edge turns out wrong, a process may have been created already. That does no harm: the line
+ * is then read as a whole, and fails. */
 static gordian_status add_plain(struct reading *reading, gordian_op op, gordian_error *error)
 {
     uint32_t resource = trace_ahead_resource(&reading->ahead, &reading->names->resources), process;
@@ -233,7 +233,7 @@ static gordian_status read_snapshot_line(struct reading *reading, gordian_error 
     case GORDIAN_LINE_PROCESS:
         break;
     }
-    struct trace_attributes ignored; /* nobody is a victim here, but the line must be right */
+    struct trace_attributes ignored; /* ignored, but the line must be valid */
     uint32_t id;
     TRY(trace_attributes(&reading->trace, &ignored, error));
     return take_process(reading, &id, error);
@@ -250,7 +250,7 @@ static gordian_status read_snapshot_lines(struct reading *reading, gordian_error
     return status == GORDIAN_STATUS_END ? GORDIAN_OK : status;
 }
 
-/* By many threads, if there may be several and the file is large. */
+/* Reads with many threads, if that is allowed and the file is large. */
 static gordian_status read_crowd(struct reading *reading, const struct source_file *file,
                                  unsigned threads)
 {
@@ -261,7 +261,7 @@ static gordian_status read_crowd(struct reading *reading, const struct source_fi
         return GORDIAN_STATUS_END;
     gordian_status status = snapshot_read_parallel(reading->snapshot, reading->names, file, &split,
                                                    &reading->snapshot->memory);
-    if (status == GORDIAN_OK) /* it is read */
+    if (status == GORDIAN_OK) /* it has been read */
         lseek(file->fd, (off_t)file->end, SEEK_SET);
     return status;
 }

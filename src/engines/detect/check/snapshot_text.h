@@ -1,4 +1,4 @@
-/* Reading a snapshot from text: what its two ways share. */
+/* Reading snapshots from text: shared by the serial and the parallel reader. */
 #pragma once
 
 #include "foundation/base/io/source.h"
@@ -10,49 +10,49 @@
 struct gordian_names {
     gordian_allocator memory;
     struct names processes, resources;
-    bool crowded; /* the names are in these instead */
+    bool crowded; /* the names are in the sharded interner instead */
     struct crowd process_crowd, resource_crowd;
-    struct packed_image image; /* or in this, if it has any bytes */
+    struct packed_image image; /* or in this, if it is not empty */
     struct packed_file *file;  /* or in this */
 };
 
-/* Empty; NULL: out of memory. */
+/* Returns empty names. NULL: out of memory. */
 gordian_names *snapshot_names_open(const gordian_allocator *memory);
 
-/* Opens a file of a snapshot, "-" being standard input. */
+/* Opens a file of a snapshot; "-" is standard input. */
 gordian_status check_open_file(const char *path, int *fd, gordian_error *error);
 
-/* Reads a piece of a snapshot: the first time *out and *names are NULL, then the same. On failure
- * both are still the caller's to close. */
+/* Reads a piece of a snapshot. At the first call *out and *names are NULL; later calls extend them.
+ * On failure the caller still closes both. */
 gordian_status snapshot_read_piece(gordian_snapshot **out, gordian_names **names,
                                    const gordian_source *source, gordian_error *error);
 
-/* How many threads take pieces of how many bytes. */
+/* How many threads read, and pieces of how many bytes. */
 struct snapshot_split {
     unsigned threads;
     size_t piece;
 };
 
-/* Reads a plain file with many threads: the same snapshot and the same names as one by one.
- * GORDIAN_STATUS_END: it is not plain, or there is something to be said about it; nothing has been
- * read, and it must be read one by one. `memory` must serve many threads at once. */
+/* Reads a plain file with many threads: the same snapshot and names as with one.
+ * GORDIAN_STATUS_END: the file is not plain or needs a message; nothing has been read, and one
+ * thread must read it. `memory` must be thread-safe. */
 gordian_status snapshot_read_parallel(gordian_snapshot *snapshot, gordian_names *names,
                                       const struct source_file *file,
                                       const struct snapshot_split *split,
                                       const gordian_allocator *memory);
 
-/* Reads a packed snapshot, from where unpack_look came to, with at most so many threads, more than
- * one only if `memory` serves them. */
+/* Reads a packed snapshot after unpack_look, with at most that many threads; more than one only if
+ * `memory` is thread-safe. */
 gordian_status snapshot_unpack(gordian_snapshot *snapshot, gordian_names *names,
                                struct unpack *unpack, const gordian_check_options *options,
                                gordian_error *error);
-/* Names by id, each valid until the next is asked for. */
+/* Names by id. Each is valid until the next call. */
 struct snapshot_naming {
     const char *(*process)(void *context, uint32_t id);
     const char *(*resource)(void *context, uint32_t id);
     void *context;
 };
-/* Writes it packed. */
+/* Writes the snapshot packed. */
 gordian_status snapshot_pack(const gordian_snapshot *snapshot, const struct snapshot_naming *naming,
                              const gordian_writer *writer, const gordian_allocator *memory,
                              gordian_error *error);

@@ -28,7 +28,7 @@ static gordian_outcome single_block(void *engine, uint32_t process)
 }
 
 /* Ends the deadlock that `process` is part of, if its wait is on the cycle. No pointer leads to it
- * or over it, so a walk that meets it stops there; the mark must not stay on it. */
+ * or over it, so a walk around the cycle meets it and stops there. */
 static void open_cycle(struct sparse *sparse, uint32_t process)
 {
     struct rag *graph = sparse->graph;

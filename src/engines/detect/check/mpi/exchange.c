@@ -1,8 +1,7 @@
 #include "engines/detect/check/mpi/exchange.h"
 
-#define ROUND                                                                                      \
-    (4u << 20) /* bytes for one rank in one call: counts are ints, and memory is finite            \
-                */
+/* Bytes for one rank in one call: counts are ints, and memory is finite. */
+#define ROUND (4u << 20)
 
 bool exchange_open(struct exchange *exchange, const gordian_allocator *memory)
 {
@@ -47,7 +46,7 @@ uint64_t exchange_most(uint64_t value)
     return most;
 }
 
-/* How much comes from whom: room for it. `sizes` has a place for each rank, twice. */
+/* Reserves memory for the bytes that will arrive. `sizes` has a place for each rank, twice. */
 static bool reserve_exchange(struct exchange *exchange, uint64_t *sizes, uint64_t *longest)
 {
     size_t ranks = (size_t)exchange->ranks;
@@ -78,7 +77,7 @@ static int clip(uint64_t size, uint64_t done)
     return (int)(left < ROUND ? left : ROUND);
 }
 
-/* One call: bytes from `done` on of every message. */
+/* Makes one call: sends the bytes of every message from `done` on. */
 static void run_round(struct exchange *exchange, const uint64_t *sizes, uint64_t done, int *counts)
 {
     int ranks = exchange->ranks, *coming = counts + ranks;

@@ -1,5 +1,5 @@
-/* What ranks owe each other: each puts what it has for others, then all run the exchange together
- * and have what came, by who sent it and in the order it was put. */
+/* All-to-all exchange: each rank puts records for other ranks. Then all ranks run the exchange and
+ * each receives its records, by sender and in the order in which they were put. */
 #pragma once
 
 #include "foundation/base/bytes.h"
@@ -12,11 +12,11 @@ struct exchange {
     struct bytes *out; /* by rank */
     struct bytes in;
     size_t *starts; /* by rank, in `in`; one more at the end */
-    size_t at;      /* exchange_take: what has been taken */
-    int from;       /* and from whom the last came */
+    size_t at;      /* exchange_take: bytes that have been taken */
+    int from;       /* and the sender of the last record */
 };
 
-/* False: no memory, on this rank. Closing is fine either way. */
+/* Returns false if this rank is out of memory. It may be closed either way. */
 bool exchange_open(struct exchange *exchange, const gordian_allocator *memory);
 void exchange_close(struct exchange *exchange);
 
@@ -26,10 +26,10 @@ static inline void exchange_put(struct exchange *exchange, uint32_t to, const vo
     bytes_put(&exchange->out[to], record, size);
 }
 
-/* All ranks. False, on all: one of them has no memory. */
+/* Called by all ranks. Returns false on all of them if one is out of memory. */
 bool exchange_run(struct exchange *exchange);
 
-/* The next `size` bytes that came; NULL: that was all. */
+/* Returns the next `size` bytes that arrived; NULL at the end. */
 static inline const void *exchange_take(struct exchange *exchange, size_t size)
 {
     if (exchange->at == exchange->in.used)
@@ -41,7 +41,7 @@ static inline const void *exchange_take(struct exchange *exchange, size_t size)
     return record;
 }
 
-/* Copies the next record that came; false: that was all. */
+/* Copies the next record that arrived. Returns false at the end. */
 static inline bool exchange_read(struct exchange *exchange, void *record, size_t size)
 {
     const void *taken = exchange_take(exchange, size);
@@ -50,7 +50,7 @@ static inline bool exchange_read(struct exchange *exchange, void *record, size_t
     return taken != NULL;
 }
 
-/* On all ranks: is it so on all of them? The sum; the most; the least. */
+/* Collective: whether it is true on all ranks; the sum; the largest; the smallest. */
 bool exchange_all(bool fine);
 uint64_t exchange_sum(uint64_t value);
 uint64_t exchange_most(uint64_t value);

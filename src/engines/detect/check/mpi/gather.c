@@ -1,10 +1,10 @@
-/* The dead, their edges and names, to rank 0, which finds their parts. */
+/* Gathers the dead, their edges and names on rank 0, which finds their parts. */
 #include "engines/detect/check/mpi/job.h"
 #include "engines/detect/check/snapshot_text.h"
 #include "foundation/base/error.h"
 #include "foundation/base/sort.h"
 
-/* Ids in order, of which the snapshot of the dead knows the places. */
+/* Ids in order. An index here is an id of the snapshot of the dead. */
 struct id_list {
     uint32_t *ids;
     size_t count, room;
@@ -31,7 +31,7 @@ static uint32_t find_dead_id(const struct id_list *list, uint32_t id)
     return (uint32_t)low;
 }
 
-/* What rank 0 puts together. */
+/* What rank 0 assembles. */
 struct gathering {
     struct mpi_job *job;
     gordian_judged *judged;
@@ -54,7 +54,7 @@ static void send_edges(struct mpi_job *job, const struct owned_edges *owned, uin
     }
 }
 
-/* (Whoever is dead waits for something.) */
+/* Every dead process waits for something. */
 static void receive_dead(struct gathering *gathering)
 {
     struct mpi_job *job = gathering->job;
@@ -75,9 +75,9 @@ static void receive_dead(struct gathering *gathering)
     }
 }
 
-/* ------------------------------------------------------------------ questions of rank 0 */
+/* ------------------------------------------------------------------ queries of rank 0 */
 
-/* (Owners have blocks of ids, so the answers come in the order of the ids.) */
+/* Ranks own blocks of ids, so the answers come in the order of the ids. */
 static void add_resources(struct gathering *gathering)
 {
     uint64_t total;
@@ -87,7 +87,7 @@ static void add_resources(struct gathering *gathering)
     }
 }
 
-/* ---- names: who has read the piece where it comes first */
+/* ---- names: from the rank that has read the piece where each comes first */
 
 static uint32_t piece_of(const struct mpi_job *job, enum name_kind kind, uint32_t id)
 {
@@ -123,7 +123,7 @@ static void receive_dead_names(struct gathering *gathering, enum name_kind kind)
     }
 }
 
-/* Rank 0 reads them itself. */
+/* Rank 0 reads the names itself. */
 static void read_names(struct gathering *gathering, enum name_kind kind)
 {
     struct mpi_job *job = gathering->job;
@@ -162,7 +162,7 @@ static bool gather_names(struct gathering *gathering, enum name_kind kind)
         return false;
     uint32_t record[2];
     while (exchange_read(&job->exchange, record, sizeof *record)) {
-        /* Of an id that comes first in a piece of this rank. */
+        /* An id that comes first in a piece of this rank. */
         uint32_t id = record[0];
         const struct local_names *names = &job->kinds[kind];
         uint32_t piece = piece_of(job, kind, id);

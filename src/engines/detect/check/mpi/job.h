@@ -1,5 +1,5 @@
-/* A judgement over MPI: what a rank has of it, and the steps (mpi.h). A step that returns false has
- * failed on all ranks, for want of memory on one of them. */
+/* A check over MPI: a rank's share of it, and the steps (mpi.h). A step that returns false has
+ * failed on all ranks, because one of them is out of memory. */
 #pragma once
 
 #include "engines/detect/check/mpi/exchange.h"
@@ -7,7 +7,7 @@
 #include "foundation/base/names/interner.h"
 #include "foundation/base/packed/packed_file.h"
 
-/* Where something stands: the piece, and in it the how manieth declaration, hold or wait. */
+/* A place in the text: the piece, and the number of the declaration, hold or wait in it. */
 #define PLACE_BITS 40
 #define NOWHERE    UINT64_MAX
 
@@ -16,9 +16,9 @@ static inline uint64_t text_place(uint64_t piece, uint64_t number)
     return piece << PLACE_BITS | number;
 }
 
-/* What is wrong first, as far as this rank knows. */
+/* The first error that this rank knows. */
 enum trouble_kind {
-    TROUBLE_TOLD, /* the error has it */
+    TROUBLE_TOLD, /* the error has the message */
     TROUBLE_UNDECLARED,
     TROUBLE_REDECLARED,
     TROUBLE_HOLDS,
@@ -26,20 +26,20 @@ enum trouble_kind {
 };
 
 struct trouble {
-    uint64_t place; /* NOWHERE: nothing is wrong */
-    uint64_t other; /* redeclared: where it was first */
+    uint64_t place; /* NOWHERE: no error */
+    uint64_t other; /* redeclared: the first place */
     enum trouble_kind kind;
     gordian_error error;
 };
 
-/* A name as this rank's pieces have it. */
+/* A name in this rank's pieces. */
 struct local_name {
     uint64_t first; /* of a process: where it comes first; of a resource: where it is declared */
     uint64_t again; /* where it is declared again */
     uint64_t used;  /* where it is used first */
     uint64_t units;
-    uint64_t listed; /* of a process: the last await that names it, its place and one */
-    uint32_t id;     /* of all ranks' */
+    uint64_t listed; /* of a process: the last await that names it: its place plus one */
+    uint32_t id;     /* the id on all ranks */
 };
 
 enum name_kind { NAME_PROCESS, NAME_RESOURCE, NAME_KINDS };
@@ -48,10 +48,10 @@ struct local_names {
     struct names names;
     struct local_name *list;
     uint32_t count, room;
-    /* Those that come first in a piece of this rank, by place: they are numbered here. */
-    uint32_t *fresh; /* of the list */
+    /* Names that come first in a piece of this rank, by place: this rank numbers them. */
+    uint32_t *fresh; /* indices in the list */
     uint32_t fresh_count;
-    uint64_t *before; /* by piece: how many come first in the pieces before it; one more */
+    uint64_t *before; /* by piece: how many names come first in earlier pieces; one more */
     uint32_t total;   /* on all ranks */
 };
 
@@ -65,8 +65,8 @@ struct edge_list {
     size_t count, room;
 };
 
-/* Edges of the processes or resources a rank owns, by owner: starts[i] is where those of number
- * i begin, one more at the end. */
+/* Edges of the processes or resources that a rank owns, by owner: those of number i begin at
+ * starts[i]; one more at the end. */
 struct owned_edges {
     struct edge_record *edges;
     size_t *starts;
@@ -78,24 +78,25 @@ struct mpi_job {
     int rank, ranks;
     const char *const *files;
     uint32_t file_count;
-    struct packed_file *packed; /* one packed file, of which each reads a part */
+    struct packed_file *packed; /* one packed file, of which each rank reads a part */
     struct exchange exchange;
     struct trouble trouble;
-    bool no_memory; /* here, at some time since all were asked */
+    bool no_memory; /* on this rank, since the last time all ranks were asked */
 
     struct local_names kinds[NAME_KINDS];
-    struct edge_list holds, waits; /* that were read here: local ids, then those of all */
+    struct edge_list holds,
+        waits; /* as read by this rank, with local ids; later with the ids of all ranks */
 
     /* Blocks of ids: rank r owns r * each up to (r + 1) * each. */
     uint32_t each[NAME_KINDS];
     uint32_t begin[NAME_KINDS], own[NAME_KINDS];
     uint64_t *totals;                /* by own resource */
     uint64_t *available;             /* likewise */
-    uint32_t *holder;                /* likewise: one that holds it */
-    struct owned_edges wishes;       /* by own resource, those for the fewest units first */
-    size_t *met;                     /* by own resource: wishes that are */
+    uint32_t *holder;                /* likewise: one process that holds it */
+    struct owned_edges wishes;       /* by own resource, fewest units first */
+    size_t *met;                     /* by own resource: how many wishes are met */
     struct owned_edges held, wanted; /* by own process */
-    uint32_t *marks;                 /* by own process: wishes that are not met */
+    uint32_t *marks;                 /* by own process: how many wishes are not met */
     uint32_t *ready;
     uint32_t ready_count;
     gordian_model model;
@@ -112,20 +113,20 @@ static inline uint32_t piece_rank(const struct mpi_job *job, uint64_t place)
     return (uint32_t)((place >> PLACE_BITS) % (uint32_t)job->ranks);
 }
 
-/* Notes what is wrong, if nothing before it is. */
+/* Notes an error unless an earlier one is known. */
 void job_trouble(struct mpi_job *job, uint64_t place, enum trouble_kind kind, uint64_t other);
 
-/* read.c: this rank's pieces, or its part of the packed file. */
+/* read.c: reads this rank's pieces, or its part of the packed file. */
 void job_read(struct mpi_job *job);
-/* Puts into words what is wrong at a place of a piece of this rank. */
+/* Writes the message for an error at a place in a piece of this rank. */
 void job_explain(struct mpi_job *job);
 /* number.c */
 bool job_number_names(struct mpi_job *job);
 /* spread.c */
 bool job_spread(struct mpi_job *job);
-/* For qsort: records whose first member is their place in the text, by it. */
+/* For qsort: compares records by place, their first member. */
 int compare_places(const void *left, const void *right);
 /* reduce.c */
 bool job_reduce(struct mpi_job *job);
-/* gather.c: on rank 0 fills the judged, on others helps. */
+/* gather.c: fills the judged on rank 0; the other ranks help. */
 bool job_gather_dead(struct mpi_job *job, gordian_judged *judged);

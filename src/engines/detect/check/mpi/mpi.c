@@ -1,4 +1,5 @@
-/* The engine: rank 0 tells the others what to read, all go through the steps (mpi.h). */
+/* The engine `mpi`: rank 0 sends the other ranks what to read, and all execute the steps (mpi.h).
+ */
 #include "engines/detect/check/mpi/mpi.h"
 
 #include "engines/detect/check/mpi/job.h"
@@ -9,16 +10,17 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ------------------------------------------------------------------ what is wrong */
+/* ------------------------------------------------------------------ errors */
 
-/* All learn of the first trouble; true: there is one, and its words are everybody's. */
+/* Shares the first error with all ranks. Returns true if there is one; all ranks then have its
+ * message. */
 static bool share_trouble(struct mpi_job *job)
 {
     uint64_t least;
     MPI_Allreduce(&job->trouble.place, &least, 1, MPI_UINT64_T, MPI_MIN, MPI_COMM_WORLD);
     if (least == NOWHERE)
         return false;
-    /* Who knows of it tells who has read the piece. */
+    /* The rank that knows of it informs the rank that has read the piece. */
     int mine = job->trouble.place == least ? job->rank : job->ranks, knows;
     MPI_Allreduce(&mine, &knows, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
     MPI_Bcast(&job->trouble, (int)sizeof job->trouble, MPI_BYTE, knows, MPI_COMM_WORLD);
@@ -42,7 +44,8 @@ static void set_blocks(struct mpi_job *job)
     }
 }
 
-/* One file that is packed and can be read anywhere? Each rank has to be able to. */
+/* Tells whether there is one packed file that supports random access. Each rank has to be able to
+ * read it. */
 static bool open_packed(struct mpi_job *job)
 {
     uint8_t head[PACKED_HEAD] = {0};
@@ -64,7 +67,7 @@ static bool open_packed(struct mpi_job *job)
     return all;
 }
 
-/* False: no memory, or there is trouble; in either case on all ranks. */
+/* Returns false, on all ranks, if one is out of memory or the input has an error. */
 static bool read_and_spread(struct mpi_job *job)
 {
     bool packed = open_packed(job);
@@ -123,7 +126,7 @@ static gordian_status run_check_job(const char *const *files, uint32_t count,
 
 /* ------------------------------------------------------------------ rank 0 and the others */
 
-/* The paths one behind the other, each with a NUL. */
+/* Sends the paths one after another, each with a NUL. */
 static gordian_status judge_files_on_ranks(const char *const *files, size_t count,
                                            const gordian_check_options *options,
                                            gordian_judged *judged, gordian_error *error)
@@ -160,7 +163,7 @@ void check_mpi_serve(void)
     MPI_Bcast(sizes, 2, MPI_UINT64_T, 0, MPI_COMM_WORLD);
     char *paths = memory_alloc(&memory, (size_t)sizes[1]);
     const char **files = memory_alloc(&memory, (size_t)sizes[0] * sizeof *files);
-    if (!paths || !files) { /* some KB: nothing else will work either */
+    if (!paths || !files) { /* only some KB: nothing else would work either */
         MPI_Abort(MPI_COMM_WORLD, 4);
         return;
     }

@@ -1,25 +1,25 @@
 /*
- * Judging snapshots over MPI: the engine `mpi`, part of the program gordian-mpi only.
+ * Checking snapshots over MPI: the engine `mpi`, only in the program gordian-mpi.
  *
- * Every rank reads its pieces, or its part of one packed file; no rank ever has it all. In steps,
- * between which all exchange what they owe each other (exchange.h):
+ * Every rank reads its pieces, or its part of one packed file; no rank ever has the whole snapshot.
+ * All ranks exchange records between the steps (exchange.h):
  *
- *   1. Names go to a rank that their hash tells, and get the ids that one reader would give them:
- *      by where they come first in all pieces (number.c).
- *   2. Holds and waits go to those who own the process and the resource, a block of ids each, who
- *      look whether they make sense (spread.c).
- *   3. Whoever can finish does, and gives back: what that means to others' processes and resources
- *      is told them in rounds, until nobody has anything to tell. Where every process leads to one
- *      other and the way is long, those left follow it in jumps that double (reduce.c).
+ *   1. A name goes to the rank that its hash selects. Names get the ids that one reader would give
+ *      them, by the place where they come first in all pieces (number.c).
+ *   2. Holds and waits go to the ranks that own the process and the resource. Each rank owns a
+ * block of ids and validates their edges (spread.c).
+ *   3. Processes that can finish do so and release what they hold. The ranks send each other the
+ *      effects in rounds, until there are none. Where every process leads to one other and the path
+ *      is long, the rest is done by pointer doubling (reduce.c).
  *   4. The dead, with what they hold and wait for, go to rank 0, which finds the parts and asks for
- *      the names it needs (gather.c). They must fit there; nobody else must.
+ *      the names it needs (gather.c). Only the dead must fit on one rank.
  *
- * What is wrong with the input is told as one reader would: the first place in the text wins. A
- * rank that dies, or an error of MPI's, ends the whole run with a message.
+ * Errors in the input are reported as by one reader: the first place in the text wins. If a rank
+ * dies, or MPI fails, the whole run ends with a message.
  */
 #pragma once
 
 #include "engines/detect/check/engine.h"
 
-/* The ranks other than 0: works for rank 0 once (RANKS_CHECK of foundation/ranks/ranks.h). */
+/* For the ranks other than 0: serves rank 0 once (RANKS_CHECK in foundation/ranks/ranks.h). */
 void check_mpi_serve(void);

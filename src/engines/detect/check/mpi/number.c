@@ -1,9 +1,10 @@
 /*
- * Ids for names that many ranks have met: those that one reader of all pieces would give.
+ * Assigns ids to names that many ranks have met: the ids that one reader of all pieces would give.
  *
- * Every name goes to the rank that its hash tells. That one knows where the name comes first in all
- * pieces, and tells the rank that has read that piece, who numbers those of its pieces in the order
- * of the text, behind those of the pieces before. The ids go the same way back.
+ * Every name goes to the rank that its hash selects. That rank finds the first place of the name in
+ * all pieces and informs the rank that has read that piece. The reader numbers the names that come
+ * first in its pieces, in the order of the text, after those of the earlier pieces. The ids are
+ * returned on the same path.
  */
 #include "engines/detect/check/mpi/job.h"
 #include "foundation/base/error.h"
@@ -12,25 +13,25 @@
 
 #include <stdlib.h>
 
-/* From who has met a name to who its hash tells; the text follows. */
+/* From the rank that has met a name to the one that its hash selects. The text follows. */
 struct met_record {
     uint64_t first, again, used, units;
     uint32_t local, length;
 };
 
-/* A name at the rank its hash tells. */
+/* A name at the rank that its hash selects. */
 struct entry {
     uint64_t first, again, used;
-    uint32_t from, local; /* who has it first */
+    uint32_t from, local; /* the rank that has it first, and its number there */
     uint32_t id;
 };
 
-/* Who wants to know its id. */
+/* A rank that needs the id of a name. */
 struct asker {
     uint32_t entry, rank, local;
 };
 
-/* To who numbers it; and back, the place being the id. */
+/* To the rank that numbers it; and back, with the id as the place. */
 struct first_record {
     uint64_t place;
     uint32_t entry, local;
@@ -45,7 +46,7 @@ struct numbering {
     struct mpi_job *job;
     struct local_names *own;
     enum name_kind kind;
-    struct names table; /* of the names whose hash tells this rank */
+    struct names table; /* names whose hash selects this rank */
     struct entry *entries;
     uint32_t entry_count, entry_room;
     struct asker *askers;
@@ -55,7 +56,7 @@ struct numbering {
     bool fine;
 };
 
-/* ------------------------------------------------------------------ there */
+/* ------------------------------------------------------------------ at the rank of the hash */
 
 static uint32_t find_or_add_entry(struct numbering *numbering, const char *text, size_t length)
 {
@@ -97,7 +98,7 @@ static void receive_names(struct numbering *numbering)
         struct entry *entry = &numbering->entries[number];
         take_least(&entry->again, met.again);
         take_least(&entry->used, met.used);
-        if (met.first < entry->first) { /* what was first is again, now */
+        if (met.first < entry->first) { /* the former first place is a repetition now */
             take_least(&entry->again, entry->first);
             entry->first = met.first;
             entry->from = from;
@@ -124,7 +125,7 @@ static void take_firsts(struct numbering *numbering)
     }
 }
 
-/* How many come first in the pieces before each. */
+/* Counts the names that come first in earlier pieces, for each piece. */
 static bool count_pieces(struct numbering *numbering)
 {
     struct mpi_job *job = numbering->job;
@@ -161,7 +162,7 @@ static void send_ids(struct numbering *numbering)
     }
 }
 
-/* ------------------------------------------------------------------ back */
+/* ------------------------------------------------------------------ return path */
 
 static void pass_ids_on(struct numbering *numbering)
 {
@@ -177,7 +178,7 @@ static void pass_ids_on(struct numbering *numbering)
     }
 }
 
-/* Are there more than ids? */
+/* Checks that there are not more names than ids. */
 static void check_total(struct numbering *numbering)
 {
     struct local_names *own = numbering->own;

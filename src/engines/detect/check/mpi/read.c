@@ -1,4 +1,4 @@
-/* Reading pieces, each by one rank. */
+/* Reads pieces, each by one rank. */
 #include "engines/detect/check/mpi/job.h"
 #include "engines/detect/check/snapshot_text.h"
 #include "engines/rag/trace.h"
@@ -17,8 +17,8 @@ void job_trouble(struct mpi_job *job, uint64_t place, enum trouble_kind kind, ui
 
 /* ------------------------------------------------------------------ the lines of a piece */
 
-/* A declaration, a hold, a wait or an await, each with a number; `item` is what is held or waited
- * for. */
+/* Gets a declaration, a hold, a wait or an await, each with a number. `item` is what is held or
+ * waited for. */
 typedef gordian_status visitor(void *context, const gordian_trace *trace,
                                const gordian_trace_item *item, uint64_t number,
                                gordian_error *error);
@@ -48,7 +48,7 @@ static gordian_status visit_line(gordian_trace *trace, visitor *visit, void *con
     return status;
 }
 
-/* All of them, until one fails; *number is that of the next. */
+/* Visits all of them until one fails. *number becomes that of the next. */
 static gordian_status walk_piece(const struct mpi_job *job, uint32_t piece, visitor *visit,
                                  void *context, uint64_t *number, gordian_error *error)
 {
@@ -69,9 +69,9 @@ static gordian_status walk_piece(const struct mpi_job *job, uint32_t piece, visi
     return status == GORDIAN_STATUS_END ? GORDIAN_OK : status;
 }
 
-/* ------------------------------------------------------------------ keeping them */
+/* ------------------------------------------------------------------ storing them */
 
-/* The local number of a name, which is new here perhaps. NONE: no memory. */
+/* Returns the local number of a name and adds it if it is new. NONE: out of memory. */
 static uint32_t meet_name(struct mpi_job *job, enum name_kind kind, const gordian_word *name)
 {
     struct local_names *names = &job->kinds[kind];
@@ -121,7 +121,7 @@ static bool keep_edge_record(struct mpi_job *job, struct edge_list *list, struct
     return true;
 }
 
-/* Those that can act hold a unit each; named in the order in which one reader would meet them. */
+/* The processes that can act hold a unit each, in the order in which one reader would meet them. */
 static bool keep_others(struct mpi_job *job, const gordian_trace *trace, uint32_t resource,
                         uint64_t place)
 {
@@ -132,7 +132,7 @@ static bool keep_others(struct mpi_job *job, const gordian_trace *trace, uint32_
             return false;
         struct local_name *name = &job->kinds[NAME_PROCESS].list[other];
         note_first(&name->first, place + 1 + i);
-        if (name->listed == place + 1) /* named twice, it counts once */
+        if (name->listed == place + 1) /* a process named twice counts once */
             continue;
         name->listed = place + 1;
         if (!keep_edge_record(job, &job->holds,
@@ -163,8 +163,7 @@ static gordian_status keep_rank_line(void *context, const gordian_trace *trace,
     uint64_t place = text_place(keeping->piece, number);
     bool kept;
     if (trace->kind == GORDIAN_LINE_EVENT && trace->op == GORDIAN_OP_AWAIT) {
-        /* An await is a resource whose name, as far as ranks need one, is its place behind a blank,
-         * which no name has. */
+        /* Ranks name an await by its place after a blank, which no other name contains. */
         char text[24];
         snprintf(text, sizeof text, " %llx", (unsigned long long)place);
         const gordian_word name = {.text = text, .length = (uint32_t)strlen(text)};
@@ -212,7 +211,7 @@ static void read_pieces(struct mpi_job *job)
             continue;
         job_trouble(job, text_place(piece, number), TROUBLE_TOLD, 0);
         job->trouble.error = error;
-        return; /* what follows it cannot matter */
+        return; /* what follows it does not matter */
     }
 }
 
@@ -246,7 +245,7 @@ static bool keep_packed(struct mpi_job *job, enum image_part part, const uint8_t
     return keep_edge_record(job, hold ? &job->holds : &job->waits, edge);
 }
 
-/* Units of own resources; chunks that reach beyond them are others', too. */
+/* Stores the units of own resources. Chunks may also reach into other ranks' blocks. */
 static void keep_total(struct mpi_job *job, const uint8_t *entry, uint64_t number)
 {
     uint32_t begin = job->begin[NAME_RESOURCE];
@@ -257,7 +256,8 @@ static void keep_total(struct mpi_job *job, const uint8_t *entry, uint64_t numbe
         job_trouble(job, 0, TROUBLE_HOLDS, 0);
 }
 
-/* This rank's chunks of a section: a part of them all, but of the totals those of its own block. */
+/* Reads this rank's chunks of a section: a share of them, but of the totals those of its own block.
+ */
 static void read_section(struct mpi_job *job, enum image_part part, uint8_t *buffer)
 {
     const struct image_layout *layout = packed_file_layout(job->packed);
@@ -307,11 +307,11 @@ void job_read(struct mpi_job *job)
     (job->packed ? read_packed : read_pieces)(job);
 }
 
-/* ------------------------------------------------------------------ words for what is wrong */
+/* ------------------------------------------------------------------ error messages */
 
 struct explaining {
     struct mpi_job *job;
-    uint64_t number, other; /* of what is wrong; of the first declaration, if it is in this piece */
+    uint64_t number, other; /* of the error; of the first declaration, if it is in this piece */
     uint64_t line;          /* of that */
 };
 
@@ -362,6 +362,6 @@ void job_explain(struct mpi_job *job)
     uint64_t number;
     gordian_status status =
         walk_piece(job, piece, explain_line, &explaining, &number, &trouble->error);
-    if (status == GORDIAN_OK) /* it has changed, or it was standard input */
+    if (status == GORDIAN_OK) /* the file has changed, or it was standard input */
         fail(&trouble->error, GORDIAN_STATUS_INPUT, "what it holds does not fit together");
 }

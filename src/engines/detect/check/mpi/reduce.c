@@ -1,17 +1,18 @@
 /*
- * Who can finish, by rounds: in a round a rank goes as far as it comes with what it owns, and
- * tells others what that means to theirs.
+ * Finds the processes that can finish, in rounds. In a round each rank goes as far as possible with
+ * what it owns, and sends the effects on other ranks' processes and resources.
  *
- * A long chain may lead from rank to rank at every step, and would take a round each. Where every
- * process leads to one other (single-unit), those left after some rounds ask whom the one they
- * lead to leads to, so that the way they know doubles with every round, until it ends at one
- * that has finished, or is longer than there are processes.
+ * A long chain may lead to another rank at every step and would take a round each. So, where every
+ * process leads to one other (single-unit), the processes left after some rounds use pointer
+ * doubling: each asks for the successor of its successor, so its known path doubles with every
+ * round, until it ends at a process that has finished, or is longer than there are processes.
  */
 #include "engines/detect/check/mpi/job.h"
 
-#define ROUNDS 32 /* from then on ways are doubled, if they can be */
+#define ROUNDS 32 /* from then on use pointer doubling, if possible */
 
-/* To the owner of a resource: so many units more. To that of a process: a wish less, `units` 0. */
+/* To the owner of a resource: that many more units. To the owner of a process: one wish less,
+ * `units` 0. */
 struct told {
     uint64_t units;
     uint32_t id, unused;
@@ -63,13 +64,13 @@ static void finish_ready_processes(struct mpi_job *job)
 
 /* ------------------------------------------------------------------ doubling */
 
-/* To the owner of `about`: whom does it lead to? And the answer, to the owner of `who`. */
+/* To the owner of `about`: where does it lead? And the answer, to the owner of `who`. */
 struct question {
     uint32_t about, who;
 };
 
-/* Sends every question and answers those that come: about a resource, who holds it; about a
- * process, who it leads to, or NONE if it can finish. */
+/* Sends every question and answers those that arrive: for a resource, its holder; for a process,
+ * the one it leads to, or NONE if it can finish. */
 static bool ask_all(struct mpi_job *job, uint32_t *leads, enum name_kind kind)
 {
     struct exchange *exchange = &job->exchange;
@@ -149,7 +150,7 @@ bool job_reduce(struct mpi_job *job)
             return true;
         if (round == ROUNDS && job->model == GORDIAN_MODEL_SINGLE_UNIT) {
             for (int r = 0; r < job->ranks; r++)
-                job->exchange.out[r].used = 0; /* whoever was to be told will ask */
+                job->exchange.out[r].used = 0; /* the ranks that these were for will ask */
             return double_paths(job);
         }
         if (!exchange_run(&job->exchange))

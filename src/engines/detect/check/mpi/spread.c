@@ -1,11 +1,13 @@
-/* Holds and waits to those who own their processes and resources, who look whether they fit. */
+/* Sends holds and waits to the ranks that own their processes and resources, which validate them.
+ */
 #include "engines/detect/check/mpi/job.h"
 
 #include <stdlib.h>
 
 /* ------------------------------------------------------------------ sending */
 
-/* Local numbers become ids; what was never declared is left out, which somebody will tell. */
+/* Replaces local numbers by ids. Edges of undeclared names are dropped; another step reports those.
+ */
 static void name_edges(struct mpi_job *job, struct edge_list *list)
 {
     size_t kept = 0;
@@ -25,7 +27,7 @@ static void edge_list_free(struct mpi_job *job, struct edge_list *list)
     *list = (struct edge_list){0};
 }
 
-/* What came. */
+/* Stores the edges that arrived. */
 static bool receive_edges(struct mpi_job *job, struct edge_list *list)
 {
     struct exchange *exchange = &job->exchange;
@@ -37,7 +39,7 @@ static bool receive_edges(struct mpi_job *job, struct edge_list *list)
     return exchange_all(list->edges != NULL);
 }
 
-/* To the owners, who have them then. */
+/* Sends edges to their owners, which store them. */
 static bool spread_list(struct mpi_job *job, const struct edge_list *list, enum name_kind to,
                         struct edge_list *came)
 {
@@ -57,7 +59,7 @@ static uint32_t own_number(const struct mpi_job *job, const struct edge_record *
     return (kind == NAME_PROCESS ? edge->process : edge->resource) - job->begin[kind];
 }
 
-/* What came, sorted by who owns it. */
+/* Sorts the edges that arrived by owner. */
 static bool sort_owned(struct mpi_job *job, struct owned_edges *owned, struct edge_list *list,
                        enum name_kind kind)
 {
@@ -98,7 +100,7 @@ static int compare_units(const void *left, const void *right)
 
 /* ------------------------------------------------------------------ totals and holds */
 
-/* The first in the text that is more than there is left. */
+/* Finds the first hold in the text that exceeds the remaining units. */
 static void find_excess(struct mpi_job *job, struct edge_record *holds, size_t count,
                         uint64_t total)
 {
@@ -147,7 +149,7 @@ static bool spread_holds(struct mpi_job *job)
 
 /* ------------------------------------------------------------------ waits */
 
-/* All waits of a process for a resource are one wish; returns how many are left. */
+/* Merges all waits of a process for a resource into one wish. Returns how many are left. */
 static size_t merge_wishes(struct mpi_job *job, struct edge_record *wishes, size_t count,
                            uint64_t total)
 {
@@ -205,7 +207,7 @@ bool job_spread(struct mpi_job *job)
     if (!job->packed) {
         name_edges(job, &job->holds);
         name_edges(job, &job->waits);
-        /* Who declares a resource knows its units, its owner must. */
+        /* The rank that declares a resource knows its units; its owner needs them. */
         const struct local_names *names = &job->kinds[NAME_RESOURCE];
         struct edge_list totals;
         for (uint32_t i = 0; i < names->fresh_count; i++) {
@@ -225,7 +227,7 @@ bool job_spread(struct mpi_job *job)
     }
     if (!spread_holds(job) || !spread_waits(job))
         return false;
-    /* Is the snapshot general, or has any resource several units? */
+    /* Find out whether the snapshot is general, or any resource has several units. */
     uint64_t model = GORDIAN_MODEL_SINGLE_UNIT;
     for (uint32_t q = 0; q < job->own[NAME_RESOURCE]; q++)
         if (job->totals[q] > 1)
