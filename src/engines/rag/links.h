@@ -1,5 +1,5 @@
-/* The graph's lists, inline: the few stores that granting, releasing, waiting and
- * serving come down to. Only rag.c and the event loop (engines/detect/events.c) include this. */
+/* The wait-for graph's lists, inline: the few stores that granting, releasing, waiting and serving
+ * take. Only rag.c and the event loop (engines/detect/events.c) include this. */
 #pragma once
 
 #include "engines/rag/rag.h"
@@ -52,7 +52,7 @@ static inline void ungrant_one(struct rag *rag, uint32_t process, uint32_t resou
     rag->holder[resource] = NONE;
 }
 
-/* ---- who waits for a resource */
+/* ---- waiters of a resource */
 
 static inline uint32_t *queue_next(struct rag *rag, uint32_t ref)
 {

@@ -85,7 +85,7 @@ bool rag_add_process(struct rag *rag, const char *name, size_t length, uint32_t 
         rag->free_process = p->held;
     else
         rag->process_limit++;
-    uint32_t path = reuse ? p->path : NONE; /* its engine's memory goes with the id */
+    uint32_t path = reuse ? p->path : NONE; /* its engine's memory stays with the id */
     rag->wait[fresh] = NONE;
     *p = (struct rag_process){.queue_next = NONE, .queue_prev = NONE, .held = NONE, .path = path};
     rag->processes_more[fresh] = (struct rag_process_more){.born = rag->clock++, .wait_more = NONE};
@@ -136,17 +136,17 @@ void rag_remove_resource(struct rag *rag, uint32_t resource)
     names_drop(&rag->resource_names, resource);
     rag->resources_more[resource].flags = 0;
     rag->holder[resource] =
-        RAG_REMOVED; /* not free to the short way (engines/detect/fast_path.c) */
+        RAG_REMOVED; /* not free on the fast path (engines/detect/fast_path.c) */
     rag->resources_more[resource].holders = rag->free_resource;
     rag->free_resource = resource;
     rag->resource_count--;
 }
 
-/* ---- room ahead */
+/* ---- reserving memory */
 
-/* Room for one pooled hold edge for every wait edge there is or may be: serving a
- * request turns its wait edges into hold edges and must not fail. (One-unit resources
- * hold their edge themselves.) */
+/* Reserves one pooled hold edge for every wait edge that exists or may exist: serving a request
+ * turns its wait edges into hold edges and must not fail. (One-unit resources store their hold edge
+ * themselves.) */
 static bool reserve_holds(struct rag *rag, size_t edges)
 {
     size_t wanted = (size_t)rag->hold_limit - rag->holds_free_count + rag->wait_edges + edges;
@@ -200,8 +200,8 @@ static uint32_t allocate_wait(struct rag *rag)
 
 /* ---- hold edges */
 
-/* The hold edge of (process, resource): both lists are walked side by side, so the
- * shorter one decides how long it takes. */
+/* Finds the hold edge of (process, resource). Walks both lists in parallel, so the shorter one
+ * determines the time. */
 static uint32_t find_hold_edge(const struct rag *rag, uint32_t process, uint32_t resource)
 {
     if (rag->holder[resource] == process)

@@ -1,27 +1,26 @@
 /*
- * The resource-allocation graph: who holds and who waits for what.
+ * The resource-allocation graph, also called wait-for graph: which process holds and waits for
+ * what.
  *
- * It keeps the state and the serving policy, and nothing about deadlocks: that is
- * the engines' business (engines/detect/engine/engine.h), which read this graph.
+ * It stores the state and the serving policy, and nothing about deadlocks: the engines
+ * (engines/detect/engine/engine.h) read this graph to find those.
  *
- * Layout. Following a chain of waiting processes looks at two numbers a hop: what the
- * process waits for and who holds that. Those two are packed arrays of their own (wait,
- * holder). Beside them each process and each resource has a record of 16 bytes with
- * what nearly every event needs, and a second record with the rest. Most processes wait for one
- * resource and most resources have one holder, so the first wait edge is part of the
- * process and the first hold edge part of the resource; further edges come from
- * pools. A *reference* names either:
+ * Layout. Following a chain of waiting processes reads two numbers a hop: what the process waits
+ * for, and its holder. Those two are arrays of their own (wait, holder). In addition each process
+ * and each resource has a record of 16 bytes with what nearly every event needs, and a second
+ * record with the rest. Most processes wait for one resource and most resources have one holder, so
+ * the first wait edge is part of the process and the first hold edge part of the resource; further
+ * edges come from pools. A *reference* names either:
  *
  *     hold reference   resource id, or RAG_POOLED | index into holds
  *     wait reference   process id,  or RAG_POOLED | index into waits
  *
- * Lists. Everything a process holds is one doubly linked list of hold
- * references. Everybody waiting for a resource is one doubly linked queue of
- * wait references in order of arrival. Further holders of a resource and
- * further resources of a request are linked from the embedded edge.
+ * Lists. Everything that a process holds is one doubly linked list of hold references. All waiters
+ * of a resource are one doubly linked queue of wait references in order of arrival. Further holders
+ * of a resource and further resources of a request are linked from the embedded edge.
  *
- * Memory. What an event may need is reserved before the event changes
- * anything (rag_reserve_*), so changing the graph never fails.
+ * Memory. What an event may need is reserved before the event changes anything (rag_reserve_*), so
+ * changing the graph never fails.
  */
 #pragma once
 
@@ -30,33 +29,33 @@
 
 #define NONE        GORDIAN_NONE
 #define RAG_POOLED  UINT32_C(0x80000000)
-#define RAG_ID_MAX  UINT32_C(0x7fffffff) /* ids stay below: the high bit marks the pool */
-#define RAG_REMOVED (NONE - 1)           /* holder of a resource that is no more */
+#define RAG_ID_MAX  UINT32_C(0x7fffffff) /* ids are below: the high bit marks the pool */
+#define RAG_REMOVED (NONE - 1)           /* holder of a resource that was removed */
 
 enum rag_flags {
     RAG_IN_USE = 1, /* not removed */
     RAG_ONE = 2,    /* resource: exactly one unit */
-    RAG_AWAIT = 4,  /* resource: acts that somebody awaits, see engines/detect/acts.c */
+    RAG_AWAIT = 4,  /* resource: an await, see engines/detect/acts.c */
 };
 
 struct rag_process {
-    uint32_t queue_next; /* the embedded wait edge's place in its resource's queue */
+    uint32_t queue_next; /* the embedded wait edge's link in its resource's queue */
     uint32_t queue_prev;
-    uint32_t held; /* first of what it holds: a hold reference, or NONE */
+    uint32_t held; /* first hold reference of its list, or NONE */
     uint32_t path; /* the engine's: see engines/detect/engine/path.h */
 };
 
 struct rag_process_more {
     uint64_t wait_units; /* of the embedded wait edge, unless for a one-unit resource */
-    uint64_t arrival;    /* when its pending request came: order of service */
-    uint64_t born;       /* when it came: youngest and oldest */
+    uint64_t arrival;    /* when its pending request arrived: order of service */
+    uint64_t born;       /* when it was added: youngest and oldest */
     uint32_t wait_more;  /* further wait edges of its pending request, or NONE */
     uint32_t
         mark; /* the engine's: see engines/detect/engine/path.h and engines/detect/engine/multi.c */
 };
 
 struct rag_resource {
-    uint32_t held_next; /* the embedded hold edge's place in its holder's list */
+    uint32_t held_next; /* the embedded hold edge's link in its holder's list */
     uint32_t held_prev;
     uint32_t queue_head; /* wait references, in order of arrival */
     uint32_t queue_tail;
@@ -102,7 +101,7 @@ struct rag {
     uint32_t process_limit, process_room, process_count;
     uint32_t free_process; /* linked through .held; a free one waits for RAG_POOLED | itself */
 
-    uint32_t *holder; /* by resource: who has the embedded hold edge, or NONE */
+    uint32_t *holder; /* by resource: the holder of the embedded hold edge, or NONE */
     struct rag_resource *resources;
     struct rag_resource_more *resources_more;
     uint32_t resource_limit, resource_room, resource_count;
@@ -118,22 +117,22 @@ struct rag {
     uint64_t clock;      /* arrivals and births so far */
     gordian_model model;
 
-    uint32_t opened; /* the engine's: who had closed the deadlock that the last cancel or exit
-                        ended; NONE: it ended none, or the engine does not know */
+    uint32_t opened; /* the engine's: the process that had closed the deadlock that the last cancel
+                        or exit ended; NONE: it ended none, or the engine cannot tell */
 
-    uint32_t nowhere; /* takes stores meant for nobody, see links.h */
+    uint32_t nowhere; /* target of stores that have no other target, see links.h */
 
     struct names process_names, resource_names;
 
-    uint32_t *served; /* who was served during the current call */
+    uint32_t *served; /* processes served by the current call */
     size_t served_count, served_room;
 };
 
 void rag_init(struct rag *rag, const gordian_allocator *memory);
 void rag_free(struct rag *rag);
 
-/* Adding may fail for lack of memory, and then changes nothing; after the matching
- * reserve it does not fail. */
+/* Adding may fail for lack of memory, and then changes nothing; after the matching reserve it does
+ * not fail. */
 bool rag_reserve(struct rag *rag, uint32_t processes, uint32_t resources);
 bool rag_reserve_process(struct rag *rag, size_t name_length);
 bool rag_reserve_resource(struct rag *rag, size_t name_length);
@@ -144,32 +143,31 @@ bool rag_add_resource(struct rag *rag, const char *name, size_t length, uint64_t
 void rag_remove_process(struct rag *rag, uint32_t process);
 void rag_remove_resource(struct rag *rag, uint32_t resource);
 
-/* Room for `edges` more hold or wait edges and everything that follows from them. */
+/* Reserve memory for `edges` more hold or wait edges and everything that follows from them. */
 bool rag_reserve_grant(struct rag *rag, size_t edges);
 bool rag_reserve_block(struct rag *rag, size_t edges);
-/* Room for everybody who waits to be served in one more event. */
+/* Reserves memory for serving all waiting processes in one more event. */
 bool rag_reserve_served(struct rag *rag);
 
-/* Changes. Units must be free, held, ... as the names say: callers check first. */
+/* Changes. The caller has checked that units are free, held, ... as the names say. */
 void rag_grant(struct rag *rag, uint32_t process, uint32_t resource, uint64_t units);
 void rag_ungrant(struct rag *rag, uint32_t process, uint32_t resource, uint64_t units);
 void rag_block(struct rag *rag, uint32_t process, const gordian_want *wants, size_t count);
 void rag_unblock(struct rag *rag, uint32_t process); /* leaves all queues */
 
-/* For a graph read back from an image (engines/detect/serialize.c), after rag_reserve_grant: a hold
- * edge in the pool or embedded as it was, and the order of the pooled ones of a resource, by their
- * processes
- * (`refs`: by process, for the time of the call). */
+/* For deserializing a graph (engines/detect/serialize.c), after rag_reserve_grant: adds a hold
+ * edge, pooled or embedded as it was; restores the order of the pooled holders of a resource, given
+ * by their processes. `refs` is working memory, by process. */
 void rag_put_hold(struct rag *rag, uint32_t process, uint32_t resource, uint64_t units,
                   bool pooled);
 void rag_order_holders(struct rag *rag, uint32_t resource, const uint32_t *processes, size_t count,
                        uint32_t *refs);
 
-/* Can the whole pending request of `process` be served from what is free? */
+/* Tells whether the whole pending request of `process` fits what is free. */
 bool rag_fits(const struct rag *rag, uint32_t process);
-/* Units of `resource` that `process` holds. */
+/* Returns the units of `resource` that `process` holds. */
 uint64_t rag_held_units(const struct rag *rag, uint32_t process, uint32_t resource);
-/* Does anybody wait for something `process` holds? */
+/* Tells whether any process waits for something that `process` holds. */
 bool rag_has_waiters(const struct rag *rag, uint32_t process);
 
 /* ---- reading, in the engines' inner loops */
@@ -191,7 +189,7 @@ static inline bool rag_waits(const struct rag *rag, uint32_t process)
 
 static inline uint64_t rag_free_units(const struct rag *rag, uint32_t resource)
 {
-    if (rag->resources_more[resource].flags & RAG_ONE) /* kept by the holder alone */
+    if (rag->resources_more[resource].flags & RAG_ONE) /* stored by the holder alone */
         return rag->holder[resource] == NONE;
     return rag->resources_more[resource].free;
 }
@@ -201,7 +199,7 @@ static inline uint64_t rag_total_units(const struct rag *rag, uint32_t resource)
     return rag->resources_more[resource].total;
 }
 
-/* Starts fetching what an event of this process, or about this resource, will look at. */
+/* Prefetches what an event of this process, or about this resource, reads. */
 static inline void rag_expect_process(const struct rag *rag, uint32_t process)
 {
     __builtin_prefetch(&rag->wait[process], 1);
@@ -214,7 +212,7 @@ static inline void rag_expect_resource(const struct rag *rag, uint32_t resource)
     __builtin_prefetch(&rag->resources[resource], 1);
 }
 
-/* An edge, whichever way it is stored. */
+/* An edge, in either form of storage. */
 struct rag_edge {
     uint64_t units;
     uint32_t process;
@@ -234,7 +232,7 @@ static inline struct rag_edge rag_held(const struct rag *rag, uint32_t ref)
     return (struct rag_edge){units, rag->holder[ref], ref, rag->resources[ref].held_next};
 }
 
-/* Who holds a resource: for (ref = rag_first_holder(rag, q); ref != NONE; ref = edge.next) */
+/* The holders of a resource: for (ref = rag_first_holder(rag, q); ref != NONE; ref = edge.next) */
 static inline uint32_t rag_first_holder(const struct rag *rag, uint32_t resource)
 {
     return rag->holder[resource] != NONE ? resource : rag->resources_more[resource].holders;
@@ -261,7 +259,7 @@ static inline struct rag_edge rag_wanted(const struct rag *rag, uint32_t ref)
     return (struct rag_edge){units, ref, resource, more->wait_more};
 }
 
-/* Who waits for a resource: for (ref = resources[q].queue_head; ref != NONE; ref = edge.next) */
+/* The waiters of a resource: for (ref = resources[q].queue_head; ref != NONE; ref = edge.next) */
 static inline struct rag_edge rag_queued(const struct rag *rag, uint32_t ref)
 {
     struct rag_edge edge = rag_wanted(rag, ref);

@@ -12,7 +12,7 @@
 #define CLAIM_RANGE "a whole number from 0 to 18446744073709551615"
 #define I64_RANGE   "a whole number from -9223372036854775808 to 9223372036854775807"
 
-/* What may follow the first word. */
+/* What may follow the first word of a line. */
 struct form {
     const char *verb;
     size_t verb_length;
@@ -42,7 +42,7 @@ static const struct form forms[] = {
 
 #define FORM_COUNT (sizeof forms / sizeof forms[0])
 
-/* Those that only some traces have. */
+/* Tells whether the form is only in traces with acts. */
 static bool is_of_acts(const struct form *form)
 {
     return form->op == GORDIAN_OP_AWAIT || form->op == GORDIAN_OP_ACT;
@@ -116,7 +116,7 @@ const char *trace_show(const gordian_word *word, char buffer[TRACE_SHOWN_MAX])
     size_t used = 0;
     for (uint32_t i = 0; i < word->length; i++) {
         unsigned char byte = (unsigned char)word->text[i];
-        /* room for this byte, escaped, and for the dots; never cut inside a UTF-8 character */
+        /* capacity for this byte, escaped, and for the dots; never cut inside a UTF-8 character */
         bool full = used + 4 + sizeof "..." > TRACE_SHOWN_MAX - 8;
         if ((full && (byte & 0xc0) != 0x80) || used + 4 + sizeof "..." > TRACE_SHOWN_MAX) {
             memcpy(buffer + used, "...", 3);
@@ -132,7 +132,7 @@ const char *trace_show(const gordian_word *word, char buffer[TRACE_SHOWN_MAX])
     return buffer;
 }
 
-/* Where a word is missing: just past the last one. */
+/* A word is missing: fails just after the last one. */
 static gordian_status fail_missing(const gordian_trace *trace, const char *expected,
                                    gordian_error *error)
 {
@@ -176,7 +176,7 @@ static gordian_status fail_unknown_verb(const gordian_trace *trace, const gordia
 
 /* ---- parts of a line */
 
-/* `word` stands where a name must; `name` is the part of it that is the name. */
+/* `word` stands where a name must be; `name` is the part of it that is the name. */
 static gordian_status check_length(const gordian_trace *trace, const gordian_word *name,
                                    const char *kind, gordian_error *error)
 {
@@ -186,7 +186,7 @@ static gordian_status check_length(const gordian_trace *trace, const gordian_wor
                       name->length, GORDIAN_NAME_MAX);
 }
 
-/* Word `index` as a plain name. */
+/* Reads word `index` as a plain name. */
 static gordian_status read_trace_name(const gordian_trace *trace, size_t index, const char *kind,
                                       gordian_word *name, gordian_error *error)
 {
@@ -215,7 +215,7 @@ static gordian_status read_trace_units(const gordian_trace *trace, const gordian
                       trace_show(word, shown));
 }
 
-/* Q or Q=N. */
+/* Reads Q or Q=N. */
 static gordian_status read_trace_want(const gordian_trace *trace, gordian_trace_item *item,
                                       gordian_error *error)
 {
@@ -233,7 +233,7 @@ static gordian_status read_trace_want(const gordian_trace *trace, gordian_trace_
     return read_trace_units(trace, &item->word, &item->value, &item->units, error);
 }
 
-/* KEY=VALUE. */
+/* Checks KEY=VALUE. */
 static gordian_status check_attribute(const gordian_trace *trace, const gordian_trace_item *item,
                                       gordian_error *error)
 {
@@ -248,7 +248,7 @@ static gordian_status check_attribute(const gordian_trace *trace, const gordian_
                       expected);
 }
 
-/* Words `first` up to `end` as items. */
+/* Reads the words [first, end) as items. */
 static gordian_status read_trace_items(gordian_trace *trace, size_t first, size_t end,
                                        gordian_error *error)
 {
@@ -273,8 +273,8 @@ static gordian_status read_trace_items(gordian_trace *trace, size_t first, size_
 
 /* ---- lines */
 
-/* "2 of", "any of", "all of" behind the name of who awaits; true: it stands there, and *needed is
- * the number, 0 for all. */
+/* Reads "2 of", "any of" or "all of" after the name of the awaiting process. Returns true if it is
+ * there; *needed is the number, 0 for all. */
 static bool read_awaited_count(const gordian_trace *trace, uint64_t *needed)
 {
     const char *why;
@@ -286,7 +286,7 @@ static bool read_awaited_count(const gordian_trace *trace, uint64_t *needed)
            (parse_u64(word->text, word->length, needed, &why) && *needed > 0);
 }
 
-/* The processes that can act, as items. */
+/* Reads the processes that can act, as items. */
 static gordian_status read_awaited(gordian_trace *trace, gordian_error *error)
 {
     struct gordian_trace_inside *inside = trace->inside;
@@ -317,7 +317,7 @@ static gordian_status read_line_operands(gordian_trace *trace, const struct form
 {
     size_t count = trace->word_count;
     if (form->kind == GORDIAN_LINE_RESOURCE) {
-        /* What may follow the name of a declared resource. */
+        /* Reads what may follow the name of a declared resource. */
         if (trace->word_count > 3)
             return fail_surplus(trace, 3, "the end of the line after the units", error);
         trace->units = 1;
@@ -328,7 +328,7 @@ static gordian_status read_line_operands(gordian_trace *trace, const struct form
     if (form->op == GORDIAN_OP_AWAIT)
         return read_awaited(trace, error);
     if (form->op == GORDIAN_OP_ACT) {
-        /* What may follow who has acted. */
+        /* Reads what may follow the process that has acted. */
         if (trace->word_count == 2)
             return GORDIAN_OK;
         if (!word_is(&trace->words[2], "for"))
@@ -345,8 +345,8 @@ static gordian_status read_line_operands(gordian_trace *trace, const struct form
     if (count < 3 && form->kind == GORDIAN_LINE_EVENT)
         return fail_missing(trace, "a resource name", error);
     if (form->op == GORDIAN_OP_RELEASE && trace->avoidance) {
-        /* A release of an avoidance trace: several resources, and no `to`. (One of that name, if it
-         * stands before the last word, is written to=1.) */
+        /* A release of an avoidance trace: several resources, and no `to`. (A resource of that name
+         * before the last word is written to=1.) */
         if (count > 4 && word_is(&trace->words[count - 2], "to"))
             return trace_fail(trace, &trace->words[count - 2], error,
                               "'to': under avoidance it is not said who gets what is given back");
@@ -355,7 +355,7 @@ static gordian_status read_line_operands(gordian_trace *trace, const struct form
     gordian_status status = read_trace_items(trace, 2, form->items == ONE_ITEM ? 3 : count, error);
     if (status != GORDIAN_OK || form->items == MANY_ITEMS)
         return status;
-    /* What may follow the one resource of a `release` or a `hold`. */
+    /* Reads what may follow the one resource of a `release` or a `hold`. */
     if (trace->word_count == 3)
         return GORDIAN_OK;
     if (trace->op == GORDIAN_OP_HOLD)
@@ -368,7 +368,8 @@ static gordian_status read_line_operands(gordian_trace *trace, const struct form
     return GORDIAN_OK;
 }
 
-/* The third letter tells apart those of one length, so that rarely more than one is compared. */
+/* The third letter distinguishes verbs of the same length, so that rarely more than one is
+ * compared. */
 static const struct form *find_form(const gordian_word *verb)
 {
     for (size_t i = 0; i < FORM_COUNT; i++) {

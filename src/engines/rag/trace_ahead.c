@@ -16,7 +16,7 @@ static inline uint64_t load_verb(const char *text, uint32_t length)
     return length >= 8 ? verb : verb & ((UINT64_C(1) << 8 * length) - 1);
 }
 
-/* Where a verb is in the list below: no branch could foresee which it is. */
+/* The index of a verb in the list below. A branch could not be predicted. */
 #define VERB_PLACE(third, length) (((third) ^ (length)) & 15)
 
 static const struct {
@@ -57,7 +57,7 @@ static inline uint32_t glance_three(const struct reader_ahead *lines, struct tra
     return 3;
 }
 
-/* (Edges beyond the last are at no line's end, see reader_scan.) */
+/* Edges beyond the last are at no line's end, see reader_scan. */
 void trace_glance(const struct reader_ahead *lines, struct trace_ahead *ahead)
 {
     uint32_t edge = 0;
@@ -95,7 +95,7 @@ const struct trace_plain *trace_ahead_next(const gordian_trace *trace, struct tr
     struct reader *reader = &trace->inside->reader;
     const struct reader_ahead *lines = reader->ahead;
     *fresh = false;
-    if (!reader_look(reader) || lines->equals) /* one with an '=' is none of ours */
+    if (!reader_look(reader) || lines->equals) /* a line with an '=' is not plain */
         return NULL;
     *fresh = ahead->serial != lines->serial;
     if (*fresh) {
@@ -113,7 +113,8 @@ const struct trace_plain *trace_ahead_next(const gordian_trace *trace, struct tr
     return plain->shape == TRACE_EVENT || plain->shape == TRACE_DECLARE ? plain : NULL;
 }
 
-/* The id of a name that was looked up when the table had so many names put and dropped. */
+/* Returns the id of a name that was looked up when the table had that many names added and dropped.
+ */
 static uint32_t id_now(const struct names_query *query, const struct names *names, uint64_t puts,
                        uint64_t drops)
 {

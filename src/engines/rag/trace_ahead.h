@@ -1,13 +1,15 @@
 /*
- * The plain lines that lie ahead in a trace: `resource Q`, and VERB P Q where the verb is request,
- * release, hold or wait, one unit of one resource. That is what most lines of most traces are.
- * Their names are looked up together, so that the cache misses overlap, and most need not be read
- * word by word. Every other line, and every one with something wrong, is left to
- * gordian_trace_next.
+ * Lookahead in a trace: the plain lines are `resource Q`, and VERB P Q where the verb is request,
+ * release, hold or wait, for one unit of one resource. Most lines of most traces are plain. Their
+ * names are looked up together, so that the cache misses overlap, and most need not be read word by
+ * word. All other lines, and all with errors, are left to gordian_trace_next.
  *
  *     while (...)
  *         const struct trace_plain *plain = trace_ahead_next(&trace, &ahead, &processes,
- * &resources); if (plain && it is all right) trace_ahead_pass(&trace, plain); else
+ *                                                            &resources, &fresh);
+ *         if (plain && it is valid)
+ *             trace_ahead_pass(&trace, plain);
+ *         else
  *             gordian_trace_next(&trace, error);
  */
 #pragma once
@@ -27,28 +29,29 @@ struct trace_plain {
 struct trace_ahead {
     uint64_t serial; /* of the lines looked up */
     uint32_t line;   /* the next one */
-    uint64_t process_puts, process_drops, resource_puts, resource_drops; /* the tables', then */
+    /* Counters of the tables when the names were looked up. */
+    uint64_t process_puts, process_drops, resource_puts, resource_drops;
     struct trace_plain lines[READER_AHEAD_LINES];
     struct names_query processes[READER_AHEAD_LINES], resources[READER_AHEAD_LINES];
 };
 
-/* What the lines are, without looking any names up. */
+/* Classifies the lines, without looking any names up. */
 void trace_glance(const struct reader_ahead *lines, struct trace_ahead *ahead);
 
-/* The next line, if it is plain, or NULL. *fresh: it is the first of those that have just been
- * looked up. */
+/* Returns the next line if it is plain, or NULL. *fresh: it is the first of those that have just
+ * been looked up. */
 const struct trace_plain *trace_ahead_next(const gordian_trace *trace, struct trace_ahead *ahead,
                                            const struct names *processes,
                                            const struct names *resources, bool *fresh);
-/* Are the names that were found then still those of the same? */
+/* Tells whether the names found then still have the same ids. */
 static inline bool trace_ahead_holds(const struct trace_ahead *ahead, const struct names *processes,
                                      const struct names *resources)
 {
     return ahead->process_drops == processes->drops && ahead->resource_drops == resources->drops;
 }
-/* Who and what it is about, NONE if there is no such. */
+/* Return the ids of the line's process and resource; NONE if there is no such. */
 uint32_t trace_ahead_process(const struct trace_ahead *ahead, const struct names *processes);
 uint32_t trace_ahead_resource(const struct trace_ahead *ahead, const struct names *resources);
-/* Takes the line as read. Its number and the column of its first word. */
+/* Marks the line as read. Sets *line to its number and *column to that of its first word. */
 void trace_ahead_pass(const gordian_trace *trace, const struct trace_plain *plain, uint64_t *line,
                       uint64_t *column);
