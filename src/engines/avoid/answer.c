@@ -1,4 +1,4 @@
-/* The lists of an answer. They belong to the answer: nobody else's call touches them. */
+/* The lists of an answer. They belong to the answer: calls with other answers never touch them. */
 #include "engines/avoid/bank.h"
 
 struct gordian_answer_store {
@@ -40,7 +40,7 @@ void answer_decline(gordian_answer *answer, struct objection objection)
     answer->at = objection.at;
 }
 
-/* The answer's lists, or NULL without memory. */
+/* Returns the answer's lists, or NULL if out of memory. */
 static struct gordian_answer_store *store_of(gordian_bank *bank, gordian_answer *answer)
 {
     if (!answer->store)
@@ -84,7 +84,7 @@ static void give_sequence(gordian_bank *bank, gordian_answer *answer)
     answer->sequence_count = count;
 }
 
-/* Adds what one lacks; without memory the list ends there. */
+/* Adds what a process lacks. Without memory the list ends there. */
 static void list_lack(gordian_answer *answer, uint32_t process, uint32_t resource, uint64_t units)
 {
     struct gordian_answer_store *store = answer->store;
@@ -96,8 +96,8 @@ static void list_lack(gordian_answer *answer, uint32_t process, uint32_t resourc
     answer->lacks = store->lacks;
 }
 
-/* What one of the stuck lacks when all others have finished. The one who asks is looked at with the
- * change: what it is short of to begin with, the search has listed. */
+/* Lists what a stuck process lacks after all others have finished. For the process of the change
+ * the search has listed what it lacks at first. */
 static void give_lacks(gordian_bank *bank, gordian_answer *answer, uint32_t process)
 {
     const struct search *search = &bank->search;
@@ -117,7 +117,7 @@ static void give_stuck(gordian_bank *bank, gordian_answer *answer,
     struct gordian_answer_store *store = answer->store;
     const struct ledger *ledger = &bank->ledger;
     struct search *search = &bank->search;
-    search_forget_all(search); /* it is not told of what changes */
+    search_forget_all(search); /* it is not informed of changes */
     search_run(search, change, NULL, 0);
     search_rest(search);
     size_t count = ledger->process_count - search->done_count;
@@ -145,7 +145,7 @@ void answer_give(gordian_bank *bank, gordian_answer *answer, gordian_verdict ver
     if (verdict == GORDIAN_VERDICT_GRANTED)
         give_sequence(bank, answer);
     else if (change && verdict == GORDIAN_VERDICT_UNAVAILABLE) {
-        /* What is short right now. */
+        /* List what is not available now. */
         for (size_t i = 0; i < change->count; i++) {
             uint64_t available = bank->ledger.free[change->wants[i].resource];
             if (change->wants[i].units > available)

@@ -1,4 +1,5 @@
-/* What comes, changes and goes: the bank itself, resources, processes and their claims. */
+/* Banks: opening and closing, resources, processes and their claims (deadlock avoidance by the
+ * banker's algorithm). */
 #include "engines/avoid/bank.h"
 
 #include "foundation/base/error.h"
@@ -66,9 +67,9 @@ void gordian_bank_close(gordian_bank *bank)
     free_bank(bank);
 }
 
-/* ---- room */
+/* ---- memory */
 
-/* Room for ids below these limits, in the bank, the ledger and the engine. */
+/* Reserves memory for ids below these limits, in the bank, the ledger and the engine. */
 static gordian_status reserve_bank_ids(gordian_bank *bank, uint32_t processes, uint32_t resources,
                                        uint64_t claims, gordian_error *error)
 {
@@ -152,7 +153,7 @@ gordian_status gordian_bank_set_units(gordian_bank *bank, uint32_t resource, uin
         serve_and_answer(bank, answer, GORDIAN_VERDICT_CHANGED, NULL);
         return GORDIAN_OK;
     }
-    /* Units are taken out of the bank, as if they were lent for good. */
+    /* Units are taken out of the bank, as if they were lent for ever. */
     const gordian_want taken = {.units = ledger->total[resource] - units, .resource = resource};
     const struct ledger_change change = {CHANGE_TAKE, NONE, &taken, 1};
     if (units < ledger_largest_claim(ledger, resource)) {
@@ -214,7 +215,7 @@ gordian_status gordian_bank_set_claims(gordian_bank *bank, uint32_t process,
     if (objection.reason == GORDIAN_REASON_NONE)
         objection = bank_below_held(bank, process, claims, count);
     if (objection.reason == GORDIAN_REASON_NONE) {
-        /* Gives a process the claims in bank->wants. */
+        /* Give the process the claims in bank->wants. */
         struct ledger *ledger = &bank->ledger;
         struct ledger_change change = bank_change(bank, CHANGE_CLAIMS, process);
         if (!ledger_reserve_claims(ledger, process, change.wants, change.count))
@@ -227,7 +228,7 @@ gordian_status gordian_bank_set_claims(gordian_bank *bank, uint32_t process,
         }
         ledger_set_claims(ledger, process, change.wants, change.count);
         BANK_HOOK(bank, took, &change);
-        /* Some of the claims may be smaller now. */
+        /* Some of the claims may have become smaller. */
         serve_and_answer(bank, answer, GORDIAN_VERDICT_CHANGED, &change);
         return GORDIAN_OK;
     }

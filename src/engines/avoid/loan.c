@@ -1,4 +1,4 @@
-/* Requests and returns. */
+/* Requests and releases. */
 #include "engines/avoid/bank.h"
 
 #include "foundation/base/clock.h"
@@ -7,7 +7,7 @@
 #include <assert.h>
 #include <errno.h>
 
-/* What becomes of a request. */
+/* The decision about a request. */
 struct decision {
     struct objection objection;
     gordian_verdict verdict; /* GORDIAN_VERDICT_GRANTED: it has been lent */
@@ -15,8 +15,8 @@ struct decision {
     struct ledger_change change;
 };
 
-/* Checks a request, makes room for it to wait or be on trial if it `may_stay`, judges it, and lends
- * what can be lent. */
+/* Validates a request, reserves memory for it to wait or be on trial if it `may_stay`, decides it,
+ * and lends what can be lent. */
 static gordian_status decide_request(gordian_bank *bank, uint32_t process,
                                      const gordian_want *wants, size_t count, bool may_stay,
                                      struct decision *decision, gordian_error *error)
@@ -99,7 +99,7 @@ gordian_status gordian_bank_commit(gordian_bank *bank, uint32_t process, gordian
     return GORDIAN_OK;
 }
 
-/* ---- returns */
+/* ---- releases */
 
 static void return_to_bank(gordian_bank *bank, uint32_t process, const gordian_want *wants,
                            size_t count)
@@ -157,7 +157,7 @@ static bool sleeper_init(struct sleeper *sleeper)
     return good;
 }
 
-/* Waits in the queue. What the decision says afterwards is how it ended. */
+/* Waits in the queue and answers how the wait ended. */
 static gordian_status wait_in_queue(gordian_bank *bank, uint32_t process, uint64_t start,
                                     uint64_t timeout_ns, gordian_answer *answer,
                                     gordian_error *error)
@@ -166,11 +166,11 @@ static gordian_status wait_in_queue(gordian_bank *bank, uint32_t process, uint64
     int cancelling;
     if (!sleeper_init(&sleeper))
         return fail_memory(error);
-    /* Nobody must find this sleeper after its thread is gone. */
+    /* No other thread may find this sleeper after its thread has ended. */
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancelling);
     queue_join(bank, process);
     bank->processes[process].sleeper = &sleeper;
-    /* Sleeps until somebody has a verdict; 0: the time is up. The lock is let go meanwhile. */
+    /* Sleep until there is a verdict; 0: timeout. The lock is released meanwhile. */
     uint64_t end = timeout_ns > UINT64_MAX - start ? UINT64_MAX : start + timeout_ns;
     struct timespec deadline = {.tv_sec = (time_t)(end / 1000000000),
                                 .tv_nsec = (long)(end % 1000000000)};
@@ -179,7 +179,7 @@ static gordian_status wait_in_queue(gordian_bank *bank, uint32_t process, uint64
         code = end == UINT64_MAX ? pthread_cond_wait(&sleeper.wake, &bank->lock)
                                  : pthread_cond_timedwait(&sleeper.wake, &bank->lock, &deadline);
     gordian_verdict verdict = sleeper.verdict;
-    answer_begin(bank, answer); /* others have used the bank meanwhile */
+    answer_begin(bank, answer); /* other threads have used the bank meanwhile */
     if (verdict) {
         answer_give(bank, answer, verdict, GORDIAN_REASON_NONE, NULL);
     } else {
@@ -188,8 +188,7 @@ static gordian_status wait_in_queue(gordian_bank *bank, uint32_t process, uint64
         gordian_reason reason;
         record->sleeper = NULL;
         verdict = queue_judge(bank, &change, &reason);
-        assert(verdict !=
-               GORDIAN_VERDICT_GRANTED); /* it would have been served when that became so */
+        assert(verdict != GORDIAN_VERDICT_GRANTED); /* else it would have been served already */
         answer_give(bank, answer, verdict, reason, &change);
         queue_drop(bank, process, verdict);
         queue_serve(bank); /* it may have been the head */
@@ -217,12 +216,12 @@ gordian_status gordian_bank_acquire(gordian_bank *bank, uint32_t process, const 
     return GORDIAN_OK;
 }
 
-/* ---- what if */
+/* ---- what-if queries */
 
-/* Requests to be judged together. */
+/* Requests that are decided together. */
 struct bundle {
-    struct ledger_change *changes; /* those that are up to the engine */
-    size_t *whose;                 /* their places among the requests */
+    struct ledger_change *changes; /* those that the engine has to decide */
+    size_t *whose;                 /* their indices among the requests */
     bool *safe;
     gordian_want *wants; /* of all of them */
     size_t change_count, want_count;
@@ -258,7 +257,7 @@ static void bundle_add(const gordian_bank *bank, struct bundle *bundle, size_t w
         (struct ledger_change){CHANGE_LEND, process, wants, bank->want_count};
 }
 
-/* Judges one after another; with a bundle, leaves to it what is up to the engine. */
+/* Decides one after another. With a bundle, leaves to it what the engine has to decide. */
 static gordian_status judge_each(gordian_bank *bank, const gordian_bank_request_item *requests,
                                  size_t count, gordian_verdict *verdicts, struct bundle *bundle,
                                  gordian_error *error)

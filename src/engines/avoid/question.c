@@ -1,4 +1,4 @@
-/* Everything that only asks, and the words for what is answered. */
+/* Queries, and the texts for verdicts and reasons. */
 #include "engines/avoid/bank.h"
 
 #include "foundation/base/error.h"
@@ -25,15 +25,15 @@ size_t gordian_bank_sequence(gordian_bank *bank, uint32_t *processes, size_t roo
     size_t count = bank->ledger.process_count;
     if (room >= count) {
         bank->engine->sequence(bank->state, processes);
-    } else if (room > 0) { /* the engine writes all of them: there is room here */
+    } else if (room > 0) { /* the engine writes all of them: use memory of that size */
         bank->engine->sequence(bank->state, bank->search.done);
         memcpy(processes, bank->search.done, room * sizeof *processes);
     }
     return count;
 }
 
-/* How many units can be taken out is safe up to some number and not beyond: taking fewer leaves
- * more for everybody. */
+/* Taking units out is safe up to some number and not beyond: the fewer are taken, the more is left
+ * for all processes. So a binary search finds the number. */
 gordian_status gordian_bank_slack(gordian_bank *bank, uint32_t resource, uint64_t *units,
                                   gordian_error *error)
 {
@@ -116,7 +116,7 @@ uint64_t gordian_bank_free_units(gordian_bank *bank, uint32_t resource)
     return ledger_is_resource(&bank->ledger, resource) ? bank->ledger.free[resource] : 0;
 }
 
-/* The claim of a process on a resource: all zero if there is none. */
+/* Returns the claim of a process on a resource: all zero if there is none. */
 static struct ledger_claim claim_of(gordian_bank *bank, uint32_t process, uint32_t resource)
 {
     BANK_SCOPE(bank);
@@ -145,7 +145,7 @@ bool gordian_bank_is_waiting(gordian_bank *bank, uint32_t process)
 
 /* ---- edges */
 
-/* Edges being listed: counted on when there is no more room. */
+/* Edges being listed. They are only counted when the capacity is used up. */
 struct edge_list {
     gordian_edge *edges;
     size_t room, count;
@@ -158,7 +158,7 @@ static void list_edge(struct edge_list *list, uint64_t units, uint32_t process, 
         list->edges[list->count - 1] = (gordian_edge){units, process, resource, waits};
 }
 
-/* What a process that waits has asked for; of one resource, or of all: NONE. */
+/* Lists what a waiting process has requested, of one resource or (NONE) of all. */
 static void list_wants(const gordian_bank *bank, struct edge_list *list, uint32_t process,
                        uint32_t resource)
 {
@@ -212,7 +212,7 @@ size_t gordian_bank_waiters(gordian_bank *bank, uint32_t resource, gordian_edge 
     return list.count;
 }
 
-/* ---- words */
+/* ---- texts */
 
 const char *gordian_verdict_text(gordian_verdict verdict)
 {

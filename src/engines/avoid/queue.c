@@ -1,31 +1,31 @@
 /*
- * Those who wait, and who may be served past whom.
+ * The queue of waiting requests: the order of service, and a bound on overtaking.
  *
- * The rule. Requests wait in order of arrival. After everything that may help one of them (units
- * come back, a claim or the queue gets smaller, a total larger) the queue is gone through once in
- * that order, and whoever can be served is: its request fits what is free, and the engine finds it
- * safe. One pass is enough: lending to one never helps another. So a request may be served past the
- * *head*, the one that has waited longest, from behind it in the queue or the moment it is made.
- * The bank counts how often. When the head has been passed `patience` times it is *due*: until it
- * is served itself, only processes that hold something are served past it; whoever holds nothing
+ * The rule. Requests wait in order of arrival. After every event that may help one of them (units
+ * are released, a claim or the queue shrinks, a total grows) the queue is traversed once in that
+ * order. A request is served if it fits the free units and the engine finds it safe. One pass is
+ * enough, because lending to one process never helps another. So a request may be served past the
+ * *head*, which has waited longest, either from behind it in the queue or immediately on arrival.
+ * The bank counts this. When the head has been passed `patience` times it is *due*: until it is
+ * served, only processes that hold something are served past it. A process that holds nothing
  * waits, whatever is free.
  *
- * It would be wrong to stop the others as well: the head may be waiting for just what one of them
- * holds, and that one for just a little more, which would be a deadlock made by fairness.
+ * Stopping the other processes as well would be wrong: the head may be waiting for what one of them
+ * holds, and that one for a little more. Fairness would then cause a deadlock.
  *
- * Nobody waits for ever, provided that every process that is not made to wait takes its next step
- * in finite time, and after finitely many steps has given everything back (what the banker's
- * algorithm supposes anyhow). Let a be the head and due, H the processes other than a that hold
- * something. Nobody comes into H: to hold something takes a loan, which whoever holds nothing does
- * not get. Take a safe order and strike out everybody but H and a: it is still a safe one, as those
- * struck out hold nothing that others could find. Let i be its first: need_i <= free, so whatever
- * i asks for is lent at once. If i is a, its request is served in the next pass, the latest.
- * Otherwise i is in H and does not wait. So as long as a waits, somebody in H runs; each step of
- * one in H either is done, of which there are finitely many in all until H is empty, or begins a
- * wait, which at most all but one of H can do without a step being done. So H becomes empty, or a
- * is served before. If H is empty, all that a does not hold is free, a claim never exceeds a total,
- * and a is served. Hence every head is served, or goes; and whoever waits has finitely many before
- * it, so it becomes the head.
+ * No request waits for ever, provided that every process that is not made to wait takes its next
+ * step in finite time and has released everything after finitely many steps (the banker's algorithm
+ * assumes this anyhow). Let a be the head and due, H the processes other than a that hold
+ * something. No process joins H: to hold something it needs a loan, and processes that hold nothing
+ * do not get one. Take a safe order and remove all processes except H and a: it is still safe,
+ * because the removed ones hold nothing that others could need. Let i be its first: need_i <= free,
+ * so whatever i requests is lent at once. If i is a, its request is served in the next pass at the
+ * latest. Otherwise i is in H and does not wait. So while a waits, a process in H runs. Each step
+ * of one in H is either completed, and there are finitely many of those in all until H is empty, or
+ * begins a wait, which at most all but one of H can do before a step completes. So H becomes empty,
+ * or a is served before. If H is empty, everything that a does not hold is free; a claim never
+ * exceeds a total, so a is served. Hence every head is served or leaves, and every waiting request
+ * has finitely many before it, so it becomes the head.
  */
 #include "engines/avoid/bank.h"
 
@@ -33,7 +33,7 @@ bool queue_reserve(gordian_bank *bank, uint32_t process)
 {
     struct bank_process *record = &bank->processes[process];
     const gordian_allocator *memory = &bank->ledger.memory;
-    /* Serving everybody must not fail for lack of room to say so. */
+    /* Serving must not fail for lack of memory to list those served. */
     return memory_grow(memory, &bank->served, &bank->served_room, (size_t)bank->waiting + 1,
                        sizeof *bank->served) &&
            memory_grow(memory, &record->wants, &record->room, bank->want_count,
@@ -89,7 +89,7 @@ bool queue_refuses(const gordian_bank *bank, const struct ledger_change *change,
     for (size_t i = 0; i < change->count; i++)
         if (change->wants[i].units > ledger->free[change->wants[i].resource])
             return true;
-    /* Must it let the head of the queue go first? */
+    /* Tell whether it must wait until the head has been served. */
     if (bank->head == NONE || change->process == bank->head || bank->passed < bank->patience ||
         ledger->rows[change->process].holding != 0)
         return false;

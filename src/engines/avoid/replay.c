@@ -1,5 +1,5 @@
-/* Replaying a trace into a bank: each line's names become ids, the bank is asked, and what came of
- * it is handed out as a step. */
+/* Replays a trace to a bank: turns the names of each line into ids, calls the bank, and returns the
+ * result as a step. */
 #include "engines/avoid/bank.h"
 #include "engines/rag/trace.h"
 #include "foundation/base/error.h"
@@ -13,9 +13,9 @@ struct gordian_bank_replay {
     gordian_trace trace;
     uint64_t seq;
     gordian_want *wants; /* of the current line */
-    uint32_t *items;     /* which item of the line each of them is */
+    uint32_t *items;     /* by want: its item in the line */
     size_t want_count, want_room, item_room;
-    gordian_answer own; /* for callers who want none */
+    gordian_answer own; /* for callers that pass none */
     char name[GORDIAN_NAME_MAX + 1];
     char message[400];
 };
@@ -58,7 +58,7 @@ static uint32_t find_bank_resource(const gordian_bank_replay *replay, const gord
     return gordian_bank_find_resource(replay->bank, name->text, name->length);
 }
 
-/* The items of the line as wants; unknown resources become NONE. */
+/* Converts the items of the line to wants. Unknown resources become NONE. */
 static gordian_status gather_bank_wants(gordian_bank_replay *replay, gordian_error *error)
 {
     const gordian_trace *trace = &replay->trace;
@@ -72,7 +72,7 @@ static gordian_status gather_bank_wants(gordian_bank_replay *replay, gordian_err
         const gordian_trace_item *item = &trace->items[i];
         gordian_want want = {item->units, find_bank_resource(replay, &item->name)};
         if (trace->kind == GORDIAN_LINE_PROCESS) {
-            /* What guides the choice of a victim elsewhere, and means nothing here. */
+            /* Attributes for the choice of a victim, which mean nothing here. */
             if (want.resource == NONE &&
                 (word_is(&item->name, "priority") || word_is(&item->name, "cost")))
                 continue;
@@ -84,7 +84,7 @@ static gordian_status gather_bank_wants(gordian_bank_replay *replay, gordian_err
     return GORDIAN_OK;
 }
 
-/* All that the line asks for, claims or gives back of a resource. */
+/* Returns all units of a resource that the line requests, claims or releases. */
 static uint64_t units_on_line(const gordian_bank_replay *replay, uint32_t resource)
 {
     uint64_t sum = 0;
@@ -97,7 +97,7 @@ static uint64_t units_on_line(const gordian_bank_replay *replay, uint32_t resour
 
 /* ------------------------------------------------------------------ errors */
 
-/* A complaint being made: about whom, about which resource, at which word. */
+/* An error message being made: its process, its resource, its word. */
 struct complaint {
     const gordian_bank_step *step;
     const gordian_word *word;
@@ -105,7 +105,7 @@ struct complaint {
     char process[TRACE_SHOWN_MAX], name[TRACE_SHOWN_MAX];
 };
 
-/* The resource that a claim leaves out, or claims too little of: less than is held. */
+/* Finds the resource that a claim leaves out, or of which it claims less than is held. */
 static void find_held(gordian_bank_replay *replay, struct complaint *about)
 {
     const gordian_trace *trace = &replay->trace;
@@ -126,7 +126,7 @@ static void find_held(gordian_bank_replay *replay, struct complaint *about)
     }
 }
 
-/* Which word an error is about, and which names. */
+/* Finds the word and the names that an error is about. */
 static void blame_answer(gordian_bank_replay *replay, const gordian_answer *answer,
                          struct complaint *about)
 {
@@ -156,7 +156,7 @@ static void blame_answer(gordian_bank_replay *replay, const gordian_answer *answ
         find_held(replay, about);
 }
 
-/* Those in which numbers matter. */
+/* Explains the reasons that involve numbers. */
 static int explain_numbers(gordian_bank_replay *replay, gordian_reason reason,
                            const struct complaint *about, char *text, size_t size)
 {
@@ -270,7 +270,7 @@ static gordian_status replay_bank_event(gordian_bank_replay *replay, gordian_ban
     case GORDIAN_OP_REQUEST:
     case GORDIAN_OP_HOLD:
     case GORDIAN_OP_WAIT:
-    case GORDIAN_OP_AWAIT: /* this trace does not read these two */
+    case GORDIAN_OP_AWAIT: /* this kind of trace does not have these two */
     case GORDIAN_OP_ACT:
         break;
     case GORDIAN_OP_RELEASE:
@@ -284,7 +284,7 @@ static gordian_status replay_bank_event(gordian_bank_replay *replay, gordian_ban
     return gordian_bank_request(bank, step->process, step->wants, step->want_count, answer, error);
 }
 
-/* The current line: asks the bank, and explains what it declines. */
+/* Handles the current line: calls the bank and explains a refusal. */
 static gordian_status replay_bank_line(gordian_bank_replay *replay, gordian_bank_step *step,
                                        gordian_answer *answer, gordian_error *error)
 {

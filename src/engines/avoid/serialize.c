@@ -1,5 +1,5 @@
 /*
- * The image of a bank, all varints:
+ * Serializes a bank. All numbers are varints:
  *
  *     version
  *     resource limit, by id: 0 free | 1 name, total
@@ -8,8 +8,8 @@
  *     free ids: as above
  *     the queue: how often its head has been passed, count, processes in order
  *
- * Claims: count, then resource, claim, held of each, ascending by resource. Wants likewise, without
- * what is held.
+ * Claims: count, then resource, claim, held of each, ascending by resource. Wants are the same
+ * without held.
  */
 #include "engines/avoid/serialize.h"
 
@@ -107,7 +107,7 @@ static gordian_status fail_bank_state(const struct loading *loading, const char 
     return fail(loading->error, GORDIAN_STATUS_INPUT, "not the image of a bank: %s", what);
 }
 
-/* Not NUL-terminated; *length 0: it has none. One that is new among `names`. */
+/* Reads a name that is not yet among `names`. It is not NUL-terminated. *length 0: no name. */
 static const char *load_bank_name(struct bytes_in *in, const struct names *names, size_t *length)
 {
     const char *why, *text = bytes_take_text(in, length);
@@ -136,7 +136,7 @@ static gordian_status load_bank_resource(struct loading *loading, uint32_t id)
     return GORDIAN_OK;
 }
 
-/* The claims of a process, and what of them it holds. */
+/* Reads the claims of a process, and what it holds of them. */
 static gordian_status take_claims(struct loading *loading)
 {
     const struct ledger *ledger = loading->ledger;
@@ -164,7 +164,7 @@ static gordian_status take_claims(struct loading *loading)
     return in->bad ? fail_bank_state(loading, "a claim") : GORDIAN_OK;
 }
 
-/* What it waits for, within its need; or has on trial, within what it holds. */
+/* Reads what a process waits for, within its need, or has on trial, within what it holds. */
 static gordian_status load_process_wants(struct loading *loading, uint32_t process)
 {
     gordian_bank *bank = loading->bank;
@@ -224,7 +224,8 @@ static gordian_status load_bank_process(struct loading *loading, uint32_t id)
     return loading->state[id] >= ON_TRIAL ? load_process_wants(loading, id) : GORDIAN_OK;
 }
 
-/* Those that are free: all came into being above, these go again, the one to be used first last. */
+/* Reads the free ids. All ids were created above; these are removed again, and the one to be used
+ * first is removed last. */
 static gordian_status load_free_ids(struct loading *loading, uint32_t limit,
                                     void (*removes)(struct ledger *, uint32_t))
 {
@@ -277,7 +278,7 @@ static gordian_status load_queue(struct loading *loading)
         if (!ledger_is_process(loading->ledger, process) || loading->state[process] != WAITS ||
             bank->processes[process].waits)
             return fail_bank_state(loading, "its queue");
-        /* The wants are in its record already. */
+        /* The record has the wants already. */
         bank->want_count = 0;
         if (!queue_reserve(bank, process))
             return fail_memory(loading->error);
@@ -293,7 +294,7 @@ static gordian_status load_queue(struct loading *loading)
     return GORDIAN_OK;
 }
 
-/* Opens the engine again, on the ledger as it is now. */
+/* Opens the engine again on the present ledger. */
 static gordian_status reopen_engine(gordian_bank *bank, gordian_error *error)
 {
     const struct ledger *ledger = &bank->ledger;
@@ -307,7 +308,7 @@ static gordian_status reopen_engine(gordian_bank *bank, gordian_error *error)
                                  ledger->claim_count, error);
 }
 
-/* Room beside the ledger, and a look whether it is safe: a bank always is. */
+/* Reserves the memory outside the ledger, and checks that the state is safe: a bank always is. */
 static gordian_status check_safe(struct loading *loading)
 {
     gordian_bank *bank = loading->bank;

@@ -1,14 +1,13 @@
-/* A bank as bytes and back: the same ids (the free ones, too, in the order in which they will be
- * used again), names, totals, claims, holdings, grants on trial, the queue and how often its head
- * has been passed. The engine is opened anew on the ledger: it may know another safe order. Whoever
- * sleeps in gordian_bank_acquire is saved as one that waits. */
+/* Serializes and deserializes a bank. It keeps the ids (also the order in which free ids are used
+ * again), names, totals, claims, holdings, grants on trial, the queue and how often its head has
+ * been passed. The engine is opened again on the ledger and may find another safe order. A thread
+ * that sleeps in gordian_bank_acquire is saved as a waiting request. */
 #pragma once
 
 #include "foundation/base/bytes.h"
 
-/* Appends the image; look at bytes->failed. */
+/* Appends the serialized bank. Check bytes->failed afterwards. */
 void bank_image_save(gordian_bank *bank, struct bytes *bytes);
-/* Fills a bank that has just been opened. GORDIAN_STATUS_INPUT: not an image that was saved, or one
- * of a bank with a queue when this one has none. On failure the bank is good for gordian_bank_close
- * only. */
+/* Fills a bank that was just opened. GORDIAN_STATUS_INPUT: these bytes are no serialized bank, or
+ * one with a queue while this bank has none. After a failure the bank can only be closed. */
 gordian_status bank_image_load(gordian_bank *bank, struct bytes_in *in, gordian_error *error);

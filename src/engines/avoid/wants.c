@@ -1,10 +1,10 @@
-/* The wants of a call: checked one by one in the order they came, added up and put in order. */
+/* Validates the wants of a call, one by one in their given order, then merges and sorts them. */
 #include "engines/avoid/bank.h"
 
 #include "foundation/base/error.h"
 #include "foundation/base/sort.h"
 
-/* Why not one want of these units, when so many of the resource are wanted already. */
+/* Returns why a want is refused, when that many units of the resource are wanted already. */
 static gordian_reason object_to(const gordian_bank *bank, uint32_t process,
                                 const gordian_want *want, enum wants_limit limit)
 {
@@ -91,7 +91,7 @@ struct objection bank_below_held(const gordian_bank *bank, uint32_t process,
         bool named = i < bank->want_count && bank->wants[i].resource == resource;
         if (row->claims[k].held <= (named ? bank->wants[i].units : 0))
             continue;
-        /* The last of the wants, as they came, that names this resource. */
+        /* Find the last of the given wants that names this resource. */
         for (size_t last = count; last-- > 0;)
             if (wants[last].resource == resource)
                 return (struct objection){GORDIAN_REASON_BELOW_HELD, (uint32_t)last};

@@ -1,4 +1,4 @@
-/* Questions about the ledger, answered by a device. */
+/* Answers questions about the ledger on a device. */
 #include "engines/avoid/cuda/banker_internal.h"
 
 #include "foundation/base/error.h"
@@ -9,7 +9,7 @@
 
 /* ------------------------------------------------------------------ wants */
 
-/* A loan: less is needed, less is free. How many wants. */
+/* A loan: less is needed, less is free. Returns the number of wants. */
 static uint32_t want_loan(const struct banker *b, const struct ledger_change *change,
                           struct banker_want *wants)
 {
@@ -24,7 +24,7 @@ static uint32_t want_loan(const struct banker *b, const struct ledger_change *ch
     return (uint32_t)change->count;
 }
 
-/* New claims in place of the old ones: both lists ascend. */
+/* New claims in place of the old ones. Both lists ascend. */
 static uint32_t want_claims(const struct banker *b, const struct ledger_change *change,
                             struct banker_want *wants)
 {
@@ -66,7 +66,7 @@ static gpu_address desk_on_device(const struct banker *b, const void *on_desk)
     return b->desk.there + (gpu_address)((const char *)on_desk - (const char *)b->desk.here);
 }
 
-/* Everything but the question. */
+/* Fills in all arguments except the question. */
 static struct banker_arguments arguments_for(const struct banker *b)
 {
     const struct banker_parts *parts = &b->parts;
@@ -101,7 +101,7 @@ static struct banker_arguments arguments_for(const struct banker *b)
     };
 }
 
-/* So many blocks of the kernel fit the device. */
+/* Finds how many blocks of the kernel fit the device. */
 static gordian_status resident_blocks(struct banker *b, const struct gpu_launch *launch,
                                       unsigned *blocks, gordian_error *error)
 {
@@ -119,7 +119,8 @@ static gordian_status resident_blocks(struct banker *b, const struct gpu_launch 
     return GORDIAN_OK;
 }
 
-/* 16 bytes of a row a thread is best for a search; rounds have a warp a process. */
+/* A search is fastest with 16 bytes of a row for each thread; rounds have a warp for each process.
+ */
 static unsigned threads_for(const struct banker *b, uint32_t resources)
 {
     const unsigned least = b->info.emulated ? 32 : LEAST_THREADS,
@@ -130,7 +131,7 @@ static unsigned threads_for(const struct banker *b, uint32_t resources)
     return threads < least ? least : threads > most ? most : threads;
 }
 
-/* In shared memory, as far as it fits: counts, and windows of the orders. */
+/* Puts in shared memory what fits: counts, and windows of the orders. */
 static size_t shared_for(const struct banker *b, struct banker_arguments *arguments,
                          unsigned threads)
 {
@@ -199,7 +200,7 @@ static gordian_status ask_device(struct banker *b, struct banker_arguments *argu
 
 /* ------------------------------------------------------------------ one question */
 
-/* Nobody, or nothing to be short of: everything is safe. */
+/* No process, or nothing to be short of: everything is safe. */
 static bool is_trivial(const struct banker *b)
 {
     return b->ledger->process_limit == 0 || b->ledger->resource_limit == 0;
@@ -224,10 +225,10 @@ gordian_status banker_safe(struct banker *b, const struct ledger_change *change,
     return status;
 }
 
-/* ------------------------------------------------------------------ many */
+/* ------------------------------------------------------------------ many questions */
 
-/* Puts as many of the loans on the desk as there is room for, behind the most of each resource that
- * any of them takes; how many. */
+/* Puts as many loans on the desk as fit, after the largest amount of each resource that any of them
+ * takes. Returns how many. */
 static size_t put_requests(struct banker *b, const struct ledger_change *changes, size_t count,
                            struct banker_arguments *arguments)
 {
@@ -300,7 +301,7 @@ gordian_status banker_sequence(struct banker *b, uint32_t *processes, gordian_er
         if (b->lists.rounds[i] >= limit)
             status = fail(error, GORDIAN_STATUS_IO, "the device finds no order in a safe state");
     if (status == GORDIAN_OK) {
-        /* By round, then by id: counted, then placed. */
+        /* Counting sort: by round, then by id. */
         const struct ledger *ledger = b->ledger;
         const uint32_t *rounds = b->lists.rounds;
         uint32_t *starts = b->lists.starts;

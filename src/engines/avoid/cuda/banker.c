@@ -1,4 +1,4 @@
-/* The ledger on a device: room, and keeping it up to date. */
+/* The ledger on a device: memory, and updates. */
 #include "engines/avoid/cuda/banker_internal.h"
 
 #include "foundation/base/error.h"
@@ -7,8 +7,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define LINE        32u        /* units: rows are whole lines of 128 bytes at least */
-#define SORT_BLOCKS 256u       /* that make orders at once */
+#define LINE        32u        /* units: rows are whole lines of at least 128 bytes */
+#define SORT_BLOCKS 256u       /* that make orders at a time */
 #define ROWS_BYTES  (1u << 20) /* sent at once */
 
 /* ------------------------------------------------------------------ device memory */
@@ -30,7 +30,7 @@ static uint32_t blocks_for_orders(uint32_t resources)
     return resources < SORT_BLOCKS ? resources : SORT_BLOCKS;
 }
 
-/* What there is to allocate, and how large. */
+/* Lists what has to be allocated, with sizes. */
 static void list_pieces(struct banker_parts *parts, struct piece pieces[PIECES])
 {
     uint64_t unit = banker_unit(parts->wide), entry = 2 * unit, word = sizeof(uint32_t);
@@ -77,7 +77,7 @@ static void free_banker_parts(struct gpu *gpu, struct banker_parts *parts)
     *parts = (struct banker_parts){0};
 }
 
-/* All zero; on failure nothing is left. */
+/* Allocates everything, zeroed. On failure nothing is left. */
 static gordian_status allocate_banker_parts(struct gpu *gpu, struct banker_parts *parts,
                                             gordian_error *error)
 {
@@ -105,7 +105,7 @@ static size_t change_room(uint32_t processes, uint32_t resources)
     return share < least ? least : share > most ? most : share;
 }
 
-/* The next piece of the desk; NULL while there is none and it is only measured. */
+/* Cuts the next piece off the desk. Returns NULL while the desk is only measured. */
 static void *cut_desk(char *desk, size_t *used, size_t count, size_t size)
 {
     char *here = desk ? desk + *used : NULL;
@@ -171,7 +171,7 @@ static gordian_status allocate_banker_lists(const gordian_allocator *memory,
     return fail_memory(error);
 }
 
-/* ------------------------------------------------------------------ opening, room */
+/* ------------------------------------------------------------------ opening, capacity */
 
 gordian_status banker_open(struct banker **out, struct gpu *gpu, const struct ledger *ledger,
                            gordian_error *error)
@@ -208,7 +208,7 @@ void banker_close(struct banker *b)
     memory_free(&memory, b);
 }
 
-/* Orders start where 16 bytes can be moved at once. */
+/* Orders start where 16 bytes can be moved at a time. */
 static uint32_t even_room(uint32_t processes)
 {
     return (processes + BANKER_ROOM_STEP - 1) / BANKER_ROOM_STEP * BANKER_ROOM_STEP;
@@ -224,8 +224,8 @@ static bool totals_are_wide(const struct banker *b)
     return false;
 }
 
-/* Twice the room there was where the device has the memory beside what it has now, otherwise just
- * what is needed; says beforehand when even that is too much. */
+/* Chooses twice the present capacity if the device has memory for that in addition to the present
+ * arrays, else what is needed. Fails beforehand if even that is too much. */
 static gordian_status choose_room(struct banker *b, uint32_t process_limit, uint32_t resource_limit,
                                   struct banker_parts *larger, gordian_error *error)
 {
@@ -253,7 +253,7 @@ gordian_status banker_reserve(struct banker *b, uint32_t process_limit, uint32_t
                               gordian_error *error)
 {
     const struct banker_parts *now = &b->parts;
-    /* At least one of each, so that there is something to run on. */
+    /* At least one of each, so that the kernels have something to run on. */
     process_limit = process_limit ? process_limit : 1;
     resource_limit = resource_limit ? resource_limit : 1;
     if (process_limit <= now->process_room && resource_limit <= now->resource_room &&
@@ -311,7 +311,7 @@ gordian_status banker_reserve_team(struct banker *b, unsigned blocks, gordian_er
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ what has changed */
+/* ------------------------------------------------------------------ changes */
 
 static void note_touched(struct banker *b, uint32_t resource, uint32_t process)
 {
@@ -351,7 +351,7 @@ static struct banker_change read_banker_cell(const struct ledger *ledger, uint32
     return change;
 }
 
-/* ------------------------------------------------------------------ all of it */
+/* ------------------------------------------------------------------ complete upload */
 
 static void put_unit(void *row, bool wide, uint64_t column, uint64_t value)
 {
@@ -361,7 +361,7 @@ static void put_unit(void *row, bool wide, uint64_t column, uint64_t value)
         ((uint32_t *)row)[column] = (uint32_t)value;
 }
 
-/* Sends the rows from..to-1 of one of the matrices. */
+/* Sends rows [from, to) of one of the matrices. */
 static gordian_status send_rows(struct banker *b, bool need, uint32_t from, uint32_t to,
                                 gordian_error *error)
 {
@@ -430,7 +430,7 @@ gordian_status banker_catch_up(struct banker *b, gordian_error *error)
         b->touched_count = 0;
         return load_state(b, error);
     }
-    /* The cells touched, each once, as they are now, on the desk: by resource. */
+    /* Put the touched cells, each once and with its present value, on the desk, by resource. */
     const uint64_t *touched = b->lists.touched;
     uint32_t count = 0, groups = 0;
     sort_words(b->lists.touched, b->touched_count, 1);

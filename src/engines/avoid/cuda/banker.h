@@ -1,17 +1,17 @@
 /*
- * A ledger's numbers on a device, as full matrices, and questions about them
+ * The banker's algorithm on a device: a ledger's numbers as full matrices, and questions about them
  * (foundation/gpu/kernels/banker/banker.h).
  *
- * The ledger on the host stays the truth. What has changed in it is only noted down, cell by cell
- * (banker_touch_*: these cannot fail), and read from there when the next question is asked; the
- * kernel that answers brings the device up to date first. So an event sends what it touches, a
- * question is one launch. Where too much was touched, everything is sent anew instead.
+ * The ledger on the host is authoritative. A change of it only notes the cells (banker_touch_*,
+ * which cannot fail). The next question reads them, and the kernel that answers first brings the
+ * device up to date. So an event costs only what it touches, and a question is one launch. If too
+ * much was touched, everything is uploaded instead.
  *
- * Units are 32 bits wide on the device while every total fits that, 64 otherwise.
+ * Units are 32 bits wide on the device while every total fits that, else 64.
  *
- * Every function that can fail leaves the ledger alone. GORDIAN_STATUS_MEMORY: the device has too
- * little, with what it would take in the message; GORDIAN_STATUS_IO: it has failed, and is only
- * good for closing.
+ * Functions that fail leave the ledger unchanged. GORDIAN_STATUS_MEMORY: the device has too little
+ * memory, with the needed size in the message. GORDIAN_STATUS_IO: it has failed and can only be
+ * closed.
  */
 #pragma once
 
@@ -20,53 +20,53 @@
 
 struct banker;
 
-/* Both must outlive it. */
+/* `gpu` and `ledger` must outlive it. */
 gordian_status banker_open(struct banker **out, struct gpu *gpu, const struct ledger *ledger,
                            gordian_error *error);
 void banker_close(struct banker *banker);
 
-/* For tests: bytes of device memory for so many processes and resources. */
+/* For tests: returns the bytes of device memory for that many processes and resources. */
 uint64_t banker_bytes(uint32_t processes, uint32_t resources, bool wide);
-/* Makes room for ids below these, units as wide as the totals need. */
+/* Reserves memory for ids below these, with units as wide as the totals need. */
 gordian_status banker_reserve(struct banker *banker, uint32_t process_limit,
                               uint32_t resource_limit, gordian_error *error);
 
-/* What has changed, or is about to: looked up when the next question is asked. */
+/* Notes what has changed or is about to change. The next question reads it. */
 void banker_touch(struct banker *banker, uint32_t process, uint32_t resource);
 void banker_touch_free(struct banker *banker, uint32_t resource);
 
-/* Would the state be safe with this change (NULL: as it is)? */
+/* Tells whether the state would be safe with this change (NULL: as it is). */
 gordian_status banker_safe(struct banker *banker, const struct ledger_change *change, bool *safe,
                            gordian_error *error);
-/* The same for many loans, each alone. The state must be safe. */
+/* The same for many loans, each by itself. The state must be safe. */
 gordian_status banker_safe_each(struct banker *banker, const struct ledger_change *changes,
                                 size_t count, bool *safe, gordian_error *error);
-/* An order in which everybody can finish, round by round and by id; in a state that is safe. */
+/* Provides an order in which all processes can finish, round by round and by id. The state must be
+ * safe. */
 gordian_status banker_sequence(struct banker *banker, uint32_t *processes, gordian_error *error);
 
-/* How the last question went. */
+/* Statistics of the last question. */
 struct banker_effort {
     uint32_t searches;   /* by one block alone */
-    double microseconds; /* on the device, if banker_time was told to look */
+    double microseconds; /* on the device, if banker_time has enabled it */
 };
 struct banker_effort banker_effort(const struct banker *banker);
 void banker_time(struct banker *banker, bool look);
 
-/* For tests and measurements: when to leave rounds for a search, and to come back; blocks and
- * threads of a launch (0: as many as pay). */
+/* For tests and measurements: when to change from rounds to a search and back; blocks and threads
+ * of a launch (0: default). */
 struct banker_tuning {
     uint32_t search_below; /* a round that frees fewer is followed by a search... */
-    uint32_t pass_cells;   /* ... and so is one that frees one more for so many cells still to look
-                              at, divided by the blocks there are */
-    uint32_t
-        search_most; /* a search that frees more at once (and a 16th of who is left) gives way */
+    uint32_t pass_cells;  /* ... and so is one that frees fewer than one process for this many cells
+                             still to be compared, divided by the number of blocks */
+    uint32_t search_most; /* a search that frees more at once (and a 16th of those left) ends */
     unsigned blocks, threads;
-    bool wide;         /* 64 bits, whatever the totals are */
+    bool wide;         /* 64 bits, whatever the totals */
     bool large_counts; /* counts in device memory, as if they did not fit */
     bool no_windows;   /* orders read from device memory, likewise */
     bool small_window; /* the shorter ones, likewise */
 };
 struct banker_tuning banker_tuning(const struct banker *banker);
 void banker_tune(struct banker *banker, struct banker_tuning tuning);
-/* For tests: the device fails in place of the launch after that many more. */
+/* For tests: the device fails instead of the launch after that many more. */
 void banker_fail_after(struct banker *banker, uint64_t launches);

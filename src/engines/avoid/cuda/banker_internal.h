@@ -1,10 +1,10 @@
-/* Inside cuda/banker.c (room, and what is up there) and cuda/ask.c (questions). */
+/* Shared by cuda/banker.c (memory and updates) and cuda/ask.c (questions). */
 #pragma once
 
 #include "engines/avoid/cuda/banker.h"
 #include "foundation/gpu/kernels/banker/banker.h"
 
-/* In device memory, with room for these ids. */
+/* In device memory, with capacity for these ids. */
 struct banker_parts {
     uint32_t process_room, resource_room;
     bool wide;
@@ -15,7 +15,7 @@ struct banker_parts {
     gpu_address control, columns;
 };
 
-/* In mapped memory: what goes with a question, and its answer. One piece. */
+/* Mapped memory: a question with its changes, and its answer. One allocation. */
 struct banker_desk {
     void *here;
     gpu_address there;
@@ -30,17 +30,17 @@ struct banker_desk {
 
 #define BANKER_REQUEST_ROOM 8192u
 
-/* On the host, as long as the parts are. */
+/* On the host, with the same capacity. */
 struct banker_lists {
-    uint64_t *touched; /* resource << 32 | process; as many as the desk has room for changes */
+    uint64_t *touched; /* resource << 32 | process; capacity: the changes that fit the desk */
     uint32_t *rounds;  /* by process */
     uint32_t *starts;  /* by round, and one more */
     uint64_t *most;    /* by resource; zero between calls */
-    void *rows;        /* on their way to the device */
+    void *rows;        /* being sent to the device */
     size_t rows_size;
 };
 
-/* In device memory, for blocks that each judge a request. */
+/* In device memory, for blocks that judge a request each. */
 struct banker_team {
     unsigned blocks;
     gpu_address own_rows, start_rows, count_rows, queue_rows, columns;
@@ -57,7 +57,7 @@ struct banker {
     struct banker_lists lists;
     struct banker_team team;
 
-    bool stale;      /* what is there is not what was: all is to be sent */
+    bool stale;      /* the device copy is stale: upload everything */
     bool needs_wide; /* a total no longer fits 32 bits */
     size_t touched_count;
     uint32_t group_count; /* of the changes on the desk */
@@ -65,9 +65,9 @@ struct banker {
     struct banker_tuning tuning;
     struct banker_effort effort;
     bool timed;
-    uint64_t fail_at; /* launches until one fails on purpose; 0: none */
+    uint64_t fail_at; /* launches until one fails, for tests; 0: none */
 
-    /* The last shape asked about: so many blocks of it fit the device. */
+    /* The last shape that was asked about, and how many blocks of it fit the device. */
     unsigned shape_threads, shape_blocks;
     size_t shape_shared;
     bool shape_wide;
@@ -78,11 +78,12 @@ static inline uint64_t banker_unit(bool wide)
     return wide ? sizeof(uint64_t) : sizeof(uint32_t);
 }
 
-/* Brings room, matrices and changes to where the ledger is; the changes go with the next launch. */
+/* Brings capacity, matrices and changes up to date with the ledger. The changes are sent with the
+ * next launch. */
 gordian_status banker_catch_up(struct banker *banker, gordian_error *error);
-/* Room for so many blocks that judge requests. */
+/* Reserves memory for that many blocks that judge requests. */
 gordian_status banker_reserve_team(struct banker *banker, unsigned blocks, gordian_error *error);
 
-/* Launches, and waits for it. */
+/* Launches a kernel and waits for it. */
 gordian_status banker_run(struct banker *banker, const struct gpu_launch *launch,
                           gordian_error *error);

@@ -9,13 +9,13 @@ struct cuda_bank {
     gordian_allocator memory;
     const struct ledger *ledger;
     struct gpu *gpu;
-    struct banker *banker; /* NULL: the device has failed, `spare` judges */
+    struct banker *banker; /* NULL: the device has failed and `spare` decides */
 
-    struct search spare; /* has its room from the start */
+    struct search spare; /* its memory is reserved from the start */
     gordian_error why;
 };
 
-/* ------------------------------------------------------------------ here or not */
+/* ------------------------------------------------------------------ is there a device? */
 
 static void close_bank_device(struct cuda_bank *e)
 {
@@ -81,14 +81,14 @@ static const char *avoid_cuda_note(const void *engine)
     return e->banker ? NULL : e->why.message;
 }
 
-/* ------------------------------------------------------------------ room */
+/* ------------------------------------------------------------------ memory */
 
 static gordian_status cuda_bank_prepare(void *engine, uint32_t process_limit,
                                         uint32_t resource_limit, uint64_t claims,
                                         gordian_error *error)
 {
     struct cuda_bank *e = engine;
-    (void)claims; /* full matrices have room for all */
+    (void)claims; /* full matrices cover all claims */
     if (!search_reserve(&e->spare, process_limit, resource_limit))
         return fail_memory(error);
     if (!e->banker)
@@ -105,7 +105,7 @@ static gordian_status cuda_bank_prepare(void *engine, uint32_t process_limit,
 
 /* ------------------------------------------------------------------ hooks */
 
-/* All of a row, and with it what it may hold. */
+/* Touches all of a row. */
 static void touch_row(struct cuda_bank *e, uint32_t process)
 {
     const struct ledger_row *row = &e->ledger->rows[process];
@@ -150,7 +150,7 @@ static void cuda_took(void *engine, const struct ledger_change *change)
     case CHANGE_LEND:
         cuda_returned(e, change->process, change->wants, change->count);
         break;
-    case CHANGE_CLAIMS: /* what it no longer claims was touched when it was asked about */
+    case CHANGE_CLAIMS: /* what it no longer claims was touched by the question */
         touch_row(e, change->process);
         break;
     case CHANGE_TAKE:
@@ -161,11 +161,11 @@ static void cuda_took(void *engine, const struct ledger_change *change)
 
 /* ------------------------------------------------------------------ questions */
 
-/* Could the borrower finish with what is then free? */
+/* Tells whether the borrower could finish with what is then free. */
 static bool fits_at_once(const struct ledger *ledger, const struct ledger_change *change)
 {
     const struct ledger_row *row = &ledger->rows[change->process];
-    /* Both less by what is lent: neither is more than the other by more or less than before. */
+    /* Both are lower by what is lent, so their difference does not change. */
     for (uint32_t k = 0; k < row->count; k++)
         if (row->claims[k].need > ledger->free[row->claims[k].resource])
             return false;
@@ -187,7 +187,7 @@ static bool cuda_safe(void *engine, const struct ledger_change *change)
         }
         fall_back_to_search(e, &trouble);
     }
-    search_forget_all(&e->spare); /* it is not told of what changes */
+    search_forget_all(&e->spare); /* it is not informed of changes */
     return search_run(&e->spare, change, NULL, 0);
 }
 
@@ -226,7 +226,8 @@ static void cuda_sequence(void *engine, uint32_t *processes)
     if (e->spare.done_count > 0)
         memcpy(processes, e->spare.done, e->spare.done_count * sizeof *processes);
     processes += e->spare.done_count;
-    for (uint32_t i = 0; i < e->ledger->process_limit; i++) /* who holds nothing was left out */
+    for (uint32_t i = 0; i < e->ledger->process_limit;
+         i++) /* processes that hold nothing were left out */
         if (ledger_is_process(e->ledger, i) && e->ledger->rows[i].holding == 0)
             *processes++ = i;
 }

@@ -1,13 +1,14 @@
 /*
- * The cuda engine: the banker's algorithm on a GPU, on full matrices that stay there.
+ * The cuda engine: the banker's algorithm on a GPU, with full matrices in device memory.
  *
- * A loan whose borrower could finish with what is then free is safe, and needs no device to say so.
- * Everything else is one launch (cuda/banker.h): the paper's rounds while many finish at
- * once, a search by one block while few do. Many requests are judged in one launch.
+ * A loan whose borrower could finish with what is then free is safe, and needs no device.
+ * Everything else is one launch (cuda/banker.h): the paper's rounds while many processes finish at
+ * a time, a search by one block while few do. Many requests are judged in one launch.
  *
- * A device may fail while it works. The ledger is always on the host, so nothing is lost: the CPU's
- * search, the one behind `holt`, goes on with the same ledger and the same answers, the question
- * at hand included. It has its room from the start, so that falling back cannot fail.
+ * A device may fail while it works. The ledger is always on the host, so nothing is lost: the
+ * safety algorithm of the CPU, which `holt` uses too, goes on with the same ledger and the same
+ * answers, the present question included. Its memory is reserved from the start, so falling back
+ * cannot fail.
  */
 #pragma once
 
@@ -16,5 +17,5 @@
 
 extern const struct avoid_engine avoid_cuda;
 
-/* What a bank's engine works on, for tests and measurements; NULL: the device has failed. */
+/* Returns the banker of an engine, for tests and measurements. NULL: the device has failed. */
 struct banker *cuda_engine_banker(void *engine);

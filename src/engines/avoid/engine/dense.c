@@ -1,12 +1,12 @@
 /*
- * The parallel banker's algorithm (PBA) as published, on full matrices, in its rounds: in each,
- * every process that has not finished is compared with what is available, its whole row at once;
- * then all who fit give back what they hold. Two slips of the pseudo-code are put right: taking a
- * tentative loan back computes need = maximum - allocation (it adds), and the check ends with the
- * first round in which nobody finishes (it goes on for as many rounds as there are processes).
+ * `dense`: the parallel banker's algorithm (PBA) as published, on full matrices, in rounds. Each
+ * round compares every unfinished process with what is available, its whole row at once; then all
+ * that fit release what they hold. Two errors of the pseudo-code are corrected: undoing a tentative
+ * loan computes need = maximum - allocation (the paper adds), and the check ends with the first
+ * round in which no process finishes (the paper runs as many rounds as there are processes).
  *
- * The plainest engine, and the oracle: it keeps its own numbers, and nothing is remembered from one
- * question to the next. O(processes^2 x resources) when each round lets one process finish.
+ * The plainest engine, and the oracle: it has its own numbers and remembers nothing between
+ * questions. O(processes^2 x resources) if each round lets one process finish.
  */
 #include "engines/avoid/engine/engine.h"
 
@@ -18,7 +18,7 @@
 struct dense {
     gordian_allocator memory;
     const struct ledger *ledger;
-    size_t rows, columns; /* room */
+    size_t rows, columns; /* capacity */
     uint64_t *maximum;    /* rows x columns each */
     uint64_t *allocation;
     uint64_t *need;
@@ -27,7 +27,7 @@ struct dense {
     bool *finish; /* rows */
     uint32_t *order;
     uint32_t finished;
-    uint32_t *able; /* those of a round */
+    uint32_t *able; /* of a round */
 };
 
 static uint64_t *dense_row(const struct dense *dense, uint64_t *matrix, uint32_t process)
@@ -35,7 +35,7 @@ static uint64_t *dense_row(const struct dense *dense, uint64_t *matrix, uint32_t
     return matrix + process * dense->columns;
 }
 
-/* ---- room */
+/* ---- memory */
 
 static void free_dense_arrays(struct dense *dense)
 {
@@ -97,7 +97,7 @@ static gordian_status dense_prepare(void *engine, uint32_t process_limit, uint32
     size_t rows = grown_room(dense->rows, process_limit),
            columns = grown_room(dense->columns, resource_limit);
     struct dense grown = {.memory = dense->memory, .ledger = dense->ledger};
-    /* Ids stay below 2^31, so the product of the two fits 64 bits; the bytes may not. */
+    /* Ids are below 2^31, so the product of the two fits 64 bits; the bytes may not. */
     uint64_t cells = (uint64_t)rows * columns;
     if (cells > SIZE_MAX / sizeof(uint64_t) || !alloc_arrays(&grown, rows, columns)) {
         free_dense_arrays(&grown);
@@ -142,7 +142,7 @@ static gordian_status dense_open(void **engine, const struct ledger *ledger, gor
 
 /* ---- the H-safety check */
 
-/* One round; how many processes can finish. */
+/* Runs one round and returns how many processes can finish. */
 static uint32_t run_dense_round(struct dense *dense)
 {
     const struct ledger *ledger = dense->ledger;
@@ -152,7 +152,8 @@ static uint32_t run_dense_round(struct dense *dense)
             continue;
         const uint64_t *need = dense_row(dense, dense->need, i);
         uint64_t short_of = 0;
-        for (size_t j = 0; j < ledger->resource_limit; j++) /* all, as by a thread a resource */
+        for (size_t j = 0; j < ledger->resource_limit;
+             j++) /* all of them, like one thread for each resource */
             short_of |= (uint64_t)(need[j] > dense->work[j]);
         if (!short_of)
             dense->able[count++] = i;
@@ -236,7 +237,7 @@ static void dense_took(void *engine, const struct ledger_change *change)
     }
 }
 
-/* Takes the change tentatively, checks, and takes it back. */
+/* Applies the change tentatively, checks, and undoes it. */
 static bool dense_safe(void *engine, const struct ledger_change *change)
 {
     struct dense *dense = engine;
@@ -246,7 +247,7 @@ static bool dense_safe(void *engine, const struct ledger_change *change)
     case CHANGE_LEND:
         dense_returned(dense, change->process, change->wants, change->count);
         break;
-    case CHANGE_CLAIMS: /* the ledger still has the old ones */
+    case CHANGE_CLAIMS: /* the ledger still has the old claims */
         load_row(dense, change->process);
         break;
     case CHANGE_TAKE:

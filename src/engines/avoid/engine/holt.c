@@ -7,9 +7,9 @@
 
 /* ---- the order */
 
-/* Closes the gaps and leaves half of the places free in front: room for everybody to move there
- * twice, and a quarter at the end. Done when one end is reached, or when there are more gaps than
- * borrowers: a constant time for each that has come or moved since. */
+/* Closes the gaps and leaves half of the places free in front, so all processes can move there
+ * twice, and a quarter at the end. Called when one end is reached, or when there are more gaps than
+ * borrowers: constant time for each process that was added or moved since. */
 static void compact_order(struct holt *holt)
 {
     uint32_t count = 0, start = 2 * holt->process_room;
@@ -43,7 +43,7 @@ static void append_order(struct holt *holt, uint32_t process)
     holt->borrowers++;
 }
 
-/* Puts these, in this order, in front of all others. */
+/* Moves these processes, in this order, in front of all others. */
 static void move_to_front(struct holt *holt, const uint32_t *processes, uint32_t count)
 {
     if (holt->head < count)
@@ -58,7 +58,7 @@ static void move_to_front(struct holt *holt, const uint32_t *processes, uint32_t
         compact_order(holt);
 }
 
-/* ---- room */
+/* ---- memory */
 
 #define PROCESSES_MAX (UINT32_MAX / 4) /* a place is 32 bits */
 
@@ -67,7 +67,7 @@ static void free_order(struct holt *holt)
     memory_free_all(&holt->memory, holt->order, holt->place, holt->marks, holt->at);
 }
 
-/* An empty order, for that many processes. */
+/* Makes an empty order for that many processes. */
 static bool alloc_order(struct holt *holt, uint32_t room)
 {
     size_t count = (size_t)room * 4;
@@ -93,7 +93,7 @@ static gordian_status holt_prepare(void *engine, uint32_t process_limit, uint32_
         return fail_memory(error);
     if (process_limit <= holt->process_room)
         return GORDIAN_OK;
-    uint32_t room = holt->search.process_room; /* has grown beyond the limit */
+    uint32_t room = holt->search.process_room; /* the capacity has grown beyond the limit */
     if (room > PROCESSES_MAX)
         return fail(error, GORDIAN_STATUS_MEMORY,
                     "out of memory: the holt engine takes %u processes", PROCESSES_MAX);
@@ -132,7 +132,7 @@ static gordian_status holt_open(void **engine, const struct ledger *ledger, gord
         holt_close(holt);
         return status;
     }
-    /* Takes over a ledger in use: the one search that has no order to start from. */
+    /* Take over a ledger in use. Only this search has no order to start from. */
     search_run(&holt->search, NULL, NULL, 0);
     for (uint32_t k = 0; k < holt->search.done_count; k++)
         append_order(holt, holt->search.done[k]);
@@ -142,7 +142,7 @@ static gordian_status holt_open(void **engine, const struct ledger *ledger, gord
 
 /* ---- questions */
 
-/* 3: does what p needs after the change fit what is free? */
+/* Case 3: tells whether what p needs after the change fits what is free. */
 static bool needs_fit_free(const struct ledger *ledger, const struct ledger_change *change)
 {
     const struct ledger_row *row = &ledger->rows[change->process];
@@ -162,16 +162,16 @@ static bool needs_fit_free(const struct ledger *ledger, const struct ledger_chan
     return true;
 }
 
-/* Can the borrowers before the place `end` spare this? Clears the marks again. */
+/* Tells whether the borrowers before the place `end` can spare this. Clears the marks again. */
 static bool can_spare(struct holt *holt, const gordian_want *want, uint32_t end)
 {
     const struct ledger_column *column = &holt->ledger->columns[want->resource];
     uint64_t work = holt->ledger->free[want->resource] - want->units;
     bool enough = true;
-    /* Marks the places before `end` of the borrowers who claim the resource. */
+    /* Mark the places before `end` of the borrowers that claim the resource. */
     for (uint32_t k = 0; k < column->count; k++) {
         uint32_t place = holt->place[column->claimants[k].process];
-        if (place < end) { /* NONE is not */
+        if (place < end) { /* false for NONE */
             bits_set(holt->marks, place);
             holt->at[place] = k;
         }
@@ -189,7 +189,8 @@ static bool can_spare(struct holt *holt, const gordian_want *want, uint32_t end)
     return enough;
 }
 
-/* 4 and 6: can everybody before p, or everybody if units are taken out, spare it? */
+/* Cases 4 and 6: tells whether all borrowers before p, or all if units are taken out, can spare it.
+ */
 static bool all_can_spare(struct holt *holt, const struct ledger_change *change)
 {
     uint32_t place = change->process == NONE ? NONE : holt->place[change->process];
@@ -200,12 +201,12 @@ static bool all_can_spare(struct holt *holt, const struct ledger_change *change)
     return true;
 }
 
-/* 4: does p, where it stands, find what it needs with its new claims? */
+/* Case 4: tells whether p, in its place, finds what it needs with its new claims. */
 static bool finds_enough(const struct holt *holt, const struct ledger_change *change)
 {
     const struct ledger *ledger = holt->ledger;
     uint32_t end = holt->place[change->process];
-    if (end == NONE) /* it is no borrower: it can always finish last */
+    if (end == NONE) /* no borrower: it can always finish last */
         return true;
     for (size_t i = 0; i < change->count; i++) {
         uint32_t resource = change->wants[i].resource;

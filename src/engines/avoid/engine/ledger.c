@@ -20,9 +20,10 @@ void ledger_free(struct ledger *ledger)
     names_free(&ledger->resource_names);
 }
 
-/* ---- room */
+/* ---- memory */
 
-/* Ids above a limit have an empty row or column, so that room may be given to it in advance. */
+/* Ids above a limit have an empty row or column, so that memory can be reserved for it in advance.
+ */
 static bool grow_rows(struct ledger *ledger, uint32_t limit)
 {
     const struct memory_column rows = {&ledger->rows, sizeof *ledger->rows, .zeroed = true};
@@ -88,7 +89,7 @@ bool ledger_reserve_claims(struct ledger *ledger, uint32_t process, const gordia
         return false;
     for (size_t i = 0; i < count; i++) {
         struct ledger_column *column = &ledger->columns[claims[i].resource];
-        /* A new claimant at most: whoever has a claim already keeps its entry. */
+        /* One new claimant at most: a process that has a claim already keeps its entry. */
         if (!memory_grow32(&ledger->memory, &column->claimants, &column->room, column->count + 1,
                            sizeof *column->claimants))
             return false;
@@ -96,7 +97,7 @@ bool ledger_reserve_claims(struct ledger *ledger, uint32_t process, const gordia
     return true;
 }
 
-/* ---- coming and going */
+/* ---- adding and removing */
 
 uint32_t ledger_add_resource(struct ledger *ledger, const char *name, size_t length, uint64_t units)
 {
@@ -143,7 +144,7 @@ uint32_t ledger_add_process(struct ledger *ledger, const char *name, size_t leng
     return id;
 }
 
-/* Takes an entry out of a column; the last one moves into its place. */
+/* Removes an entry from a column; the last one moves to its place. */
 static void leave_column(struct ledger *ledger, uint32_t resource, uint32_t place)
 {
     struct ledger_column *column = &ledger->columns[resource];
@@ -170,7 +171,7 @@ void ledger_remove_process(struct ledger *ledger, uint32_t process)
 
 /* ---- numbers */
 
-/* Copies a claim of the row to wherever else it is kept. */
+/* Copies a claim of the row to the other places that store it. */
 static void copy_claim(struct ledger *ledger, uint32_t process, uint32_t k)
 {
     const struct ledger_row *row = &ledger->rows[process];
@@ -188,7 +189,7 @@ void ledger_set_claims(struct ledger *ledger, uint32_t process, const gordian_wa
 {
     struct ledger_row *row = &ledger->rows[process];
     uint32_t before = row->count;
-    /* Drops the claims that are not among the new ones, and closes the gaps. */
+    /* Drop the claims that are not among the new ones, and close the gaps. */
     uint32_t kept = 0;
     size_t i = 0;
     for (uint32_t k = 0; k < row->count; k++) {
@@ -199,12 +200,12 @@ void ledger_set_claims(struct ledger *ledger, uint32_t process, const gordian_wa
             row->claims[kept++] = row->claims[k];
         else
             leave_column(ledger, resource, row->claims[k].place);
-        /* A twin's place in the row is put right at the end; leave_column of another resource
-         * does not look at it. */
+        /* The twin's place in the row is corrected at the end; leave_column of another resource
+         * does not use it. */
     }
     row->count = kept;
-    /* What is left is a part of the new list: from the end on, nothing is overwritten that is still
-     * to be moved. */
+    /* What is left is a subset of the new list. Going from the end, nothing is overwritten that
+     * still has to move. */
     uint32_t old = row->count;
     for (uint32_t k = (uint32_t)count; k-- > 0;) {
         uint32_t resource = claims[k].resource;
@@ -236,7 +237,7 @@ struct ledger_claim *ledger_find(const struct ledger *ledger, uint32_t process, 
 {
     const struct ledger_row *row = &ledger->rows[process];
     uint32_t low = 0, high = row->count;
-    /* Who claims every resource has it in the place of its number. */
+    /* A process that claims every resource has the claim at the index of its number. */
     if (resource < high && row->claims[resource].resource == resource)
         return &row->claims[resource];
     while (low < high) {

@@ -44,7 +44,7 @@ void search_forget_all(struct search *search)
         search->nodes[i].resource = NONE;
 }
 
-/* ---- heaps of those who wait: pairing heaps, linked through the nodes */
+/* ---- heaps of waiting processes: pairing heaps, linked through the nodes */
 
 static uint32_t heap_meld(struct search_node *nodes, uint32_t a, uint32_t b)
 {
@@ -58,7 +58,7 @@ static uint32_t heap_meld(struct search_node *nodes, uint32_t a, uint32_t b)
     return a;
 }
 
-/* One heap of a list of heaps: melded in pairs, then the pairs into one. */
+/* Melds a list of heaps into one: first in pairs, then the pairs. */
 static uint32_t meld_all(struct search_node *nodes, uint32_t list)
 {
     uint32_t pairs = NONE;
@@ -79,7 +79,7 @@ static uint32_t meld_all(struct search_node *nodes, uint32_t list)
     return heap;
 }
 
-/* Waits for what its node says. */
+/* Makes a process wait for what its node says. */
 static void wait_in_heap(struct search *search, uint32_t process)
 {
     struct search_node *node = &search->nodes[process];
@@ -89,11 +89,14 @@ static void wait_in_heap(struct search *search, uint32_t process)
     search->wake_at[node->resource] = search->nodes[*heap].need;
 }
 
-/* Makes all those ready who have enough of the resource now. They are the upper part of the heap:
- * each is followed by those below it, and where one has not enough, none below it has.
+/*
+ * Makes all waiters ready that have enough of the resource now. They are the upper part of the
+ * heap: the nodes below a node that has enough are visited, and below one that has not enough none
+ * has.
  *
- * Nobody needs as much as SEARCH_NEVER and waits: a need is never above the total, so it would
- * have to be free to the last unit, and then nobody has to wait. */
+ * No process needs as much as SEARCH_NEVER and waits: a need is never above the total, so all units
+ * would have to be free, and then it does not wait.
+ */
 static void wake_waiters(struct search *search, uint32_t resource)
 {
     struct search_node *nodes = search->nodes;
@@ -119,7 +122,7 @@ static void wake_waiters(struct search *search, uint32_t resource)
 
 /* ---- processes */
 
-/* Units looked at together, in vectors: compilers do not find these by themselves. */
+/* Units that are compared together, as vectors: compilers do not find this by themselves. */
 typedef uint64_t pair __attribute__((vector_size(16)));
 #define STRIDE 16
 _Static_assert(STRIDE <= LEDGER_GAPLESS_MIN, "a gapless row has at least a stride");
@@ -131,7 +134,7 @@ static pair load_pair(const uint64_t *from)
     return units;
 }
 
-/* The first need of a gapless row from `from` on, before `end`, that does not fit. */
+/* Returns the first need of a gapless row in [from, end) that does not fit. */
 static uint32_t first_short_unit(const uint64_t *need, const uint64_t *work, uint32_t from,
                                  uint32_t end)
 {
@@ -148,11 +151,11 @@ static uint32_t first_short_unit(const uint64_t *need, const uint64_t *work, uin
     return k;
 }
 
-/* The claims of a process, as far as a search looks at them. */
+/* The part of a process's claims that a search needs. */
 struct view {
     const struct ledger_claim *claims;
     uint32_t count;
-    const struct ledger_row *gapless; /* NULL: it is not */
+    const struct ledger_row *gapless; /* NULL: not gapless */
 };
 
 static uint32_t first_short(const struct search *search, const struct view *view, uint32_t from,
@@ -167,7 +170,8 @@ static uint32_t first_short(const struct search *search, const struct view *view
     return k;
 }
 
-/* Looks on along the row of a process; does all of it fit? If not, it waits. */
+/* Continues along the row of a process and tells whether all of it fits. If not, the process waits.
+ */
 static bool looks_on(struct search *search, uint32_t process)
 {
     struct search_node *node = &search->nodes[process];
@@ -175,7 +179,7 @@ static bool looks_on(struct search *search, uint32_t process)
     struct view view = {row->claims, row->count, row->gapless ? row : NULL};
     if (process == search->goal)
         view = (struct view){search->wanted, search->wanted_count, NULL};
-    uint32_t before_end = view.count - node->start; /* claims, before it goes on from the front */
+    uint32_t before_end = view.count - node->start; /* claims before it continues at the front */
     uint32_t k = view.count;
     if (node->seen < before_end)
         k = first_short(search, &view, node->start + node->seen, view.count);
@@ -195,7 +199,7 @@ static bool looks_on(struct search *search, uint32_t process)
     return false;
 }
 
-/* The first look of a search at a process. */
+/* Visits a process for the first time in this search. */
 static bool look_first(struct search *search, uint32_t process)
 {
     struct search_node *node = &search->nodes[process];
@@ -209,7 +213,7 @@ static bool look_first(struct search *search, uint32_t process)
     return looks_on(search, process);
 }
 
-/* Adds to the work, a stride at a time; is there enough for somebody who waits? */
+/* Adds to the work, a stride at a time. Tells whether a waiter has enough now. */
 static bool add_stride(uint64_t *restrict work, const uint64_t *restrict held,
                        const uint64_t *restrict wake_at)
 {
@@ -234,7 +238,7 @@ static void finish_and_wake(struct search *search, uint32_t process)
     search->nodes[process].seen = SEARCH_DONE;
     search->done[search->done_count++] = process;
     if (process != search->goal) {
-        /* Adds what a row holds to the work, and wakes those who have enough then. */
+        /* Add what a row holds to the work, and wake the waiters that have enough then. */
         uint64_t *work = search->work;
         const uint64_t *wake_at = search->wake_at,
                        *held = row->gapless ? row->units + row->count : NULL;
@@ -252,7 +256,8 @@ static void finish_and_wake(struct search *search, uint32_t process)
     }
 }
 
-/* Lets a process finish if it can, and all those who then can as well; true: the goal has. */
+/* Lets a process finish if it can, then all that can as well. Returns true once the goal has
+ * finished. */
 static bool try_process(struct search *search, uint32_t process)
 {
     if (!look_first(search, process))
@@ -278,7 +283,7 @@ static void want_more(struct search *search, uint32_t resource, uint64_t need)
             (struct ledger_claim){.need = need, .resource = resource};
 }
 
-/* What the borrower is short of. */
+/* Lists what the borrower is short of. */
 static void apply_lend(struct search *search, const struct ledger_change *change)
 {
     const struct ledger_row *row = &search->ledger->rows[change->process];
@@ -315,7 +320,7 @@ static void begin_search(struct search *search, const struct ledger_change *chan
         memset(search->heaps, 0xff, ledger->resource_limit * sizeof *search->heaps);
     }
     search->ready_count = search->done_count = search->wanted_count = 0;
-    if (search->goal != NONE) /* what it was short of was not a part of its row */
+    if (search->goal != NONE) /* what it was short of was not in its row */
         search_forget(search, search->goal);
     search->goal = change ? change->process : NONE;
     if (!change)

@@ -1,22 +1,22 @@
 /*
- * Can every resource that falls short by x units be given x claimants of its own, and any one of
- * them one more? (See plan.h.) The resources are taken one after the other, the dearest first;
- * each gets as many of the x claimants as leave it one more to be had. What it does not get it
- * must have more units of, and that is the cheapest way: the sets of claimants that can be given
- * away together form a polymatroid, in which greed is optimal.
+ * Bipartite matching of resources and claimants (see plan.h): can every resource that falls short
+ * by x units be given x claimants of its own, and any one of them one more? The resources are taken
+ * in turn, the most expensive first. Each gets as many of the x claimants as leave one more for it.
+ * The rest must be added as units. This is the cheapest solution: the sets of claimants that can be
+ * given away together form a polymatroid, for which the greedy algorithm is optimal.
  *
- * A matching is grown along shortest paths, as many of one length at a time as there are (Dinic's
- * way): from the resource to one of its claimants, to the resource that has it, to one of that
- * one's claimants, ..., to a claimant nobody has.
+ * A matching grows along shortest paths, as many of one length at a time as there are (Dinic's
+ * algorithm): from the resource to one of its claimants, to the resource matched with it, to one of
+ * that one's claimants, ..., to an unmatched claimant.
  *
- * Where there is no path, the resources reached, R, are as tight as can be: |N(R)| - x(R) = 1. To
- * any J that shares a claimant with them they can be added without making |N(J)| - x(J) larger. So
- * they may be taken to be in every such J, where their claimants count as one: these become one
- * group, of which one is still to be had, and R is never looked at again.
+ * If there is no path, the resources reached, R, are as tight as possible: |N(R)| - x(R) = 1.
+ * Adding R to any J that shares a claimant with it does not make |N(J)| - x(J) larger. So R may be
+ * assumed to be in every such J, where its claimants count as one: they are merged into one group,
+ * of which one is still available, and R is never visited again.
  */
 #include "engines/avoid/plan/plan.h"
 
-/* A claimant, or whoever speaks for its group. */
+/* Returns a claimant, or the representative of its group. */
 static uint32_t claimant_of(const struct plan_work *work, size_t at)
 {
     return plan_speaker(work->group, work->claimants[at].process);
@@ -29,8 +29,9 @@ static void reach_resource(struct plan_work *work, uint32_t resource, uint32_t l
     work->queue[work->reached++] = resource;
 }
 
-/* How far every resource is from `from`, up to the first with a claimant nobody has. Is there one?
- * If not, all claimants of those reached belong to those reached. */
+/* Computes the distance of every resource from `from`, up to the first with an unmatched claimant,
+ * and tells whether there is one. If not, all claimants of the reached resources are matched with
+ * reached resources. */
 static bool find_levels(struct plan_work *work, uint32_t from)
 {
     for (uint32_t i = 0; i < work->reached; i++)
@@ -51,7 +52,7 @@ static bool find_levels(struct plan_work *work, uint32_t from)
     return found;
 }
 
-/* Follows a shortest path from `from`, past what led nowhere before, and matches along it. */
+/* Follows a shortest path from `from`, skipping dead ends found before, and matches along it. */
 static bool match_one(struct plan_work *work, uint32_t from)
 {
     size_t depth = 0;
@@ -77,8 +78,8 @@ static bool match_one(struct plan_work *work, uint32_t from)
     return true;
 }
 
-/* The search has just failed, for the first time: everybody who claims anything reached can wait
- * for its owner. */
+/* The search has just failed for the first time: every claimant of a reached resource can wait for
+ * the resource that it is matched with. */
 static void note_plan_deadlock(struct plan_work *work)
 {
     work->unsafe = true;
@@ -89,7 +90,7 @@ static void note_plan_deadlock(struct plan_work *work)
     }
 }
 
-/* The search has just failed: one group of all claimants of those reached. */
+/* The search has just failed: merges all claimants of the reached resources into one group. */
 static void join_claimants(struct plan_work *work)
 {
     uint32_t group = claimant_of(work, work->first[work->queue[0]]);
@@ -101,21 +102,21 @@ static void join_claimants(struct plan_work *work)
     work->owner[group] = PLAN_NONE;
 }
 
-/* One more resource; returns how many units of it are missing. */
+/* Adds one resource and returns how many of its units are missing. */
 static uint64_t match_resource(struct plan_work *work, uint32_t resource)
 {
     uint64_t shortage = plan_shortage(&work->plan->pools[resource]);
     uint64_t claimants = work->plan->pools[resource].claimants;
     if (shortage == 0)
         return 0;
-    /* Up to `most` claimants for a resource that has none yet; returns how many it gets. */
+    /* Match up to `most` claimants with a resource that has none yet. */
     uint64_t most = (shortage < claimants ? shortage : claimants) + 1;
     uint64_t got = 0;
     while (got < most && find_levels(work, resource))
         while (got < most && match_one(work, resource))
             got++;
     if (got > shortage) {
-        /* The one more, which was only to show that it is there. */
+        /* Return the additional one, which only had to exist. */
         size_t at = work->first[resource];
         while (work->owner[claimant_of(work, at)] != resource)
             at++;
@@ -139,7 +140,7 @@ void plan_match(struct plan_work *work)
         work->level[j] = PLAN_NONE;
     work->reached = 0;
     work->unsafe = false;
-    /* A deadlock about one resource alone is the easiest to see. */
+    /* A deadlock on one resource alone is the easiest to understand. */
     for (uint32_t j = 0; j < work->plan->resource_count && !work->unsafe; j++) {
         const gordian_pool *pool = &work->plan->pools[j];
         work->unsafe = pool->claimants > 0 && plan_shortage(pool) >= pool->claimants;

@@ -1,4 +1,4 @@
-/* A plan's resources, processes and claims; plan/solve.c answers. */
+/* A plan's resources, processes and claims. plan/solve.c computes its answers. */
 #include "engines/avoid/plan/plan.h"
 
 #include "foundation/base/error.h"
@@ -105,7 +105,7 @@ gordian_status gordian_plan_set_cost(gordian_plan *plan, uint32_t resource, uint
 
 /* ------------------------------------------------------------------ claims */
 
-/* `claims` into plan->scratch: by resource, each resource once, without zeros. */
+/* Copies `claims` to plan->scratch: sorted by resource, each resource once, without zeros. */
 static gordian_status sort_claims(gordian_plan *plan, const gordian_want *claims, size_t count,
                                   size_t *sorted, gordian_error *error)
 {
@@ -134,8 +134,8 @@ static gordian_status sort_claims(gordian_plan *plan, const gordian_want *claims
     return GORDIAN_OK;
 }
 
-/* Does everything claimed on each resource still fit into 64 bits when the claims in `scratch`
- * take the place of those of `process` (PLAN_NONE: of nobody)? */
+/* Checks that the sum of all claims on each resource still fits into 64 bits when the claims in
+ * `scratch` replace those of `process` (PLAN_NONE: of no process). */
 static gordian_status check_sums(const gordian_plan *plan, uint32_t process, size_t count,
                                  gordian_error *error)
 {
@@ -160,7 +160,7 @@ static gordian_status check_sums(const gordian_plan *plan, uint32_t process, siz
     return GORDIAN_OK;
 }
 
-/* Takes what a process claims into the sums, or out of them. */
+/* Adds the claims of a process to the sums, or subtracts them. */
 static void count_claims(gordian_plan *plan, uint32_t process, bool in)
 {
     const struct plan_process *of = &plan->processes[process];
@@ -172,20 +172,20 @@ static void count_claims(gordian_plan *plan, uint32_t process, bool in)
     }
 }
 
-/* How much room `count` claims of a process get when they move; twice the old, so that a process
- * whose claims grow one by one does not leave much behind. */
+/* Returns the capacity for `count` claims of a process that have to move: twice the old one, so
+ * that claims that grow one by one leave little unused memory behind. */
 static size_t claims_room(const gordian_plan *plan, uint32_t process, size_t count)
 {
     size_t twice = process == PLAN_NONE ? 0 : 2 * (size_t)plan->processes[process].room;
     return count > twice || twice > plan->resource_count ? count : twice;
 }
 
-/* Puts the `count` claims in `scratch` in place of those of `process`; room has been made. */
+/* Replaces the claims of `process` by the `count` claims in `scratch`. The memory is reserved. */
 static void place_claims(gordian_plan *plan, uint32_t process, size_t count)
 {
     struct plan_process *of = &plan->processes[process];
     count_claims(plan, process, false);
-    if (count > of->room) { /* does not fit where the old ones stood */
+    if (count > of->room) { /* they do not fit in the old place */
         of->first = plan->claim_count;
         of->room = (uint32_t)claims_room(plan, process, count);
         plan->claim_count += of->room;

@@ -1,5 +1,5 @@
-/* What a plan answers: the sums, the cheapest pools (Kruskal's way), what is missing (plan/match.c)
- * and a deadlock that can be reached (plan/witness.c). plan.h has the proofs. */
+/* Solves a plan: the sums, the cheapest pools (Kruskal's algorithm), the missing units
+ * (plan/match.c) and a deadlock that can be reached (plan/witness.c). plan.h has the proofs. */
 #include "engines/avoid/plan/plan.h"
 
 #include "foundation/base/error.h"

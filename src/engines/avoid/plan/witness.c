@@ -1,7 +1,7 @@
-/* From "these can wait for each other for ever" to a state that shows it, with nobody in it who is
- * not needed. In terms of plan.h: members S, each waiting for w(i); what they may hold of a
- * resource somebody waits for, their claims on it less one for each who waits for it, must reach
- * its units. What there is beyond that is spare. */
+/* Makes a witness state of processes that can wait for each other for ever, without processes that
+ * are not needed. In terms of plan.h: members S, each waiting for w(i). What they may hold of a
+ * resource that is waited for is their claims on it minus one for each that waits for it. This must
+ * reach its units. What exceeds them is spare. */
 #include "engines/avoid/plan/plan.h"
 
 static bool is_witness_member(const struct plan_work *work, uint32_t process)
@@ -9,14 +9,14 @@ static bool is_witness_member(const struct plan_work *work, uint32_t process)
     return work->waits_for[process] != PLAN_NONE;
 }
 
-/* What a member can hold of a resource: all of its claim but the unit it waits for. */
+/* Returns what a member can hold of a resource: all of its claim, minus the unit it waits for. */
 static uint64_t can_hold(const struct plan_work *work, uint32_t process, const gordian_want *claim)
 {
     return claim->units - (work->waits_for[process] == claim->resource);
 }
 
-/* Is it a deadlock without this member? A resource for which it alone waits then does not matter
- * any more. */
+/* Tells whether it is a deadlock without this member too. A resource for which it alone waits then
+ * does not matter any more. */
 static bool is_spare(const struct plan_work *work, uint32_t process)
 {
     const struct plan_process *of = &work->plan->processes[process];
@@ -30,12 +30,12 @@ static bool is_spare(const struct plan_work *work, uint32_t process)
     return true;
 }
 
-/* Those who came last go first. Whoever is needed now is needed whoever else goes, so once round is
- * enough. Returns how many edges the rest can have. */
+/* Leaves out members, the last ones first. A member that is needed now stays needed whichever
+ * others leave, so one pass is enough. Returns how many edges the rest can have. */
 static size_t leave_out_spare(struct plan_work *work)
 {
     const gordian_plan *plan = work->plan;
-    /* How many members there are; counts who waits for what, and what is spare. */
+    /* Count the members, the waiters of each resource, and what is spare. */
     uint32_t members = 0;
     for (uint32_t j = 0; j < plan->resource_count; j++)
         work->waiting[j] = 0, work->spare[j] = 0;
@@ -74,7 +74,7 @@ static size_t leave_out_spare(struct plan_work *work)
     return edges;
 }
 
-/* The wait of a member, and what it takes of what is left. */
+/* Adds the wait of a member, and what it takes of what is left. */
 static void put_member(struct plan_work *work, gordian_plan *plan, uint64_t *left, uint32_t process)
 {
     const struct plan_process *of = &plan->processes[process];
