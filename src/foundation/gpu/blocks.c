@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Pages of 128 bytes. (Of 16 in the emulator, so that small matrices have many blocks, and few to
- * begin with, so that the tests see them run out.) */
+/* Pages of 128 bytes. The emulator's have 16 bytes, so that small matrices have many blocks, and
+ * start with few, so that tests see them run out. */
 #define SHIFT          5u
 #define SHIFT_EMULATED 2u
 #define START          16384u
@@ -13,7 +13,7 @@
 #define PIECE          (UINT64_C(2) << 20)
 #define PIECE_EMULATED (UINT64_C(64) << 10)
 
-/* For tests, GORDIAN_EMULATOR_PAGES=wide has the emulator take a device's. */
+/* For tests: GORDIAN_EMULATOR_PAGES=wide gives the emulator the page size of a device. */
 static uint32_t shift_on(const struct gpu_info *info)
 {
     const char *wanted = info->emulated ? getenv("GORDIAN_EMULATOR_PAGES") : NULL;
@@ -28,7 +28,7 @@ static uint64_t page_bytes(uint32_t shift)
 
 /* ------------------------------------------------------------------ opening */
 
-/* Memory for so many pages in all, zero, and for the lists that may have them. */
+/* Maps zeroed memory for that many pages in all, and for the free lists that may hold them. */
 static gordian_status back_pages(struct blocks *blocks, uint64_t pages, gordian_error *error)
 {
     uint64_t bytes = page_bytes(blocks->store.shift), had = gpu_range_mapped(blocks->pages);
@@ -104,7 +104,7 @@ uint64_t blocks_bytes(const struct gpu_info *info)
     return 3 * (info->emulated ? PIECE_EMULATED : PIECE) + sizeof(struct block_pool);
 }
 
-/* Links of a row of so many columns. */
+/* Returns the links of a row of that many columns. */
 static uint32_t top_count_of(const struct gpu_info *info, uint32_t columns)
 {
     uint64_t under = UINT64_C(32) << 2 * shift_on(info);
@@ -134,7 +134,8 @@ gordian_status blocks_matrix(struct blocks *blocks, struct block_matrix *matrix,
 
 /* ------------------------------------------------------------------ growing */
 
-/* Twice the pages, or as much of that as there is memory for, but `needed` more at least. */
+/* Maps as many pages as there are, or as much of that as there is memory for, but at least
+ * `needed`. */
 static gordian_status more_pages(struct blocks *blocks, uint64_t needed, gordian_error *error)
 {
     uint64_t bytes = page_bytes(blocks->store.shift) + 2 * sizeof(uint32_t);

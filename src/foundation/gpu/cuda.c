@@ -1,12 +1,12 @@
 /*
- * An NVIDIA GPU through the driver.
+ * An NVIDIA GPU through the CUDA driver.
  *
- * The device's primary context is pushed around every call, so any thread may call. Two
- * streams: one for everything, one for the service, neither waits for the other or for
- * the legacy default stream. While a service runs nothing should be called that waits for the whole
- * context, since it would wait until the service leaves (service.h): memory is then only noted
- * down and freed later (cuda_memory.c), and every kernel is loaded when the device is opened. What
- * another gpu of this process does (opening loads modules, closing frees) cannot be helped.
+ * The device's primary context is pushed around every call, so any thread may call. There are two
+ * streams: one for the service and one for everything else. Neither waits for the other or for the
+ * legacy default stream. While a service runs, nothing may wait for the whole context, because that
+ * would wait until the service leaves (service.h). So memory is then noted and freed later
+ * (cuda_memory.c), and every kernel is loaded when the device is opened. Another gpu of this
+ * process may still wait: opening loads modules, closing frees memory.
  */
 #include "foundation/gpu/cuda.h"
 
@@ -17,7 +17,7 @@
 
 /* ---- errors and the context */
 
-/* Whether the context is lost after this: it is, unless the call itself was refused. */
+/* Tells whether the context is lost after this result: yes, unless the call itself was refused. */
 static bool is_fatal(int result)
 {
     return result != CUDA_OUT_OF_MEMORY && result != CUDA_INVALID_VALUE &&
@@ -52,7 +52,7 @@ gordian_status cuda_leave(struct cuda *cuda, int result, const char *doing, gord
 
 /* ---- launches */
 
-/* More shared memory than every device has must be asked for once for each kernel. */
+/* More shared memory than every device has must be enabled once for each kernel. */
 static int ask_for_shared(struct cuda *cuda, struct gpu_loaded *kernel, size_t shared)
 {
     if (shared <= CUDA_SHARED_WITHOUT_ASKING || shared <= atomic_load(&kernel->shared))
@@ -96,8 +96,8 @@ static gordian_status cuda_launch(struct gpu *gpu, struct gpu_loaded *kernel,
     return cuda_leave(cuda, result, doing, error);
 }
 
-/* What was asked about the service came back as `result`: ended, if well or with the whole device.
- * With the context current. */
+/* Evaluates the result of a query of the service: it has ended if it ended well or with the whole
+ * device. The context is current. */
 static void note_service(struct cuda *cuda, int result)
 {
     if (result == CUDA_NOT_READY || (result != CUDA_OK && !is_fatal(result)))
@@ -194,12 +194,12 @@ static int device_numbers(const struct cuda_driver *driver, int device, struct g
     info->multiprocessors = (unsigned)multiprocessors;
     info->shared_most = (unsigned)shared;
     info->memory = memory;
-    /* Later chips take the instruction but run it in software. */
+    /* Later chips have the instruction, but in software. */
     info->binary_mma = major == 8 || major == 9;
     return result;
 }
 
-/* Finds the device and fills *info in; refuses what the kernels are not compiled for. */
+/* Finds the device and fills in *info. Refuses devices that the kernels are not compiled for. */
 static gordian_status find_device(const struct cuda_driver *driver, unsigned index, int *device,
                                   struct gpu_info *info, gordian_error *error)
 {
@@ -252,7 +252,7 @@ unsigned gpu_count(char *why, size_t size)
     return (unsigned)count;
 }
 
-/* How much memory is free can only be asked with a context. */
+/* The free memory can only be queried with a context. */
 static int ask_memory(const struct cuda_driver *driver, int device, uint64_t *bytes)
 {
     cuda_context context, popped;
@@ -289,7 +289,7 @@ gordian_status gpu_describe(unsigned index, struct gpu_info *info, gordian_error
 
 /* ---- opening and closing */
 
-/* With the context current, or never made. */
+/* The context is current, or was never made. */
 static void close_parts(struct cuda *cuda)
 {
     const struct cuda_driver *driver = &cuda->driver;
@@ -324,8 +324,8 @@ static void cuda_close(struct gpu *gpu)
     memory_free_all(&memory, cuda->late, cuda->modules, gpu->loaded, cuda);
 }
 
-/* Finds a kernel in the module of its file, and asks something about it, so that it is loaded now:
- * loading it later would wait for a running service. */
+/* Finds a kernel in the module of its file and queries it, which loads it now: loading it later
+ * would wait for a running service. */
 static int find_function(struct cuda *cuda, const struct gpu_image *images,
                          const cuda_module *modules, struct gpu_loaded *kernel)
 {
@@ -450,7 +450,7 @@ gordian_status gpu_open(struct gpu **out, unsigned index, const gordian_allocato
         return GORDIAN_OK;
     }
     cuda_close(&cuda->gpu);
-    /* A device that cannot be opened is one that is not there. */
+    /* A device that cannot be opened counts as missing. */
     status = status == GORDIAN_STATUS_MEMORY ? GORDIAN_STATUS_MEMORY : GORDIAN_STATUS_UNAVAILABLE;
     if (error)
         error->status = status;

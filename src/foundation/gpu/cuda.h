@@ -1,4 +1,4 @@
-/* An NVIDIA GPU as a device: between cuda.c and cuda_memory.c. */
+/* An NVIDIA GPU as a device: shared by cuda.c and cuda_memory.c. */
 #pragma once
 
 #include "foundation/gpu/device.h"
@@ -15,9 +15,10 @@ struct cuda {
     cuda_event events[2]; /* the timer */
     cuda_module *modules;
     size_t module_count, module_room;
-    atomic_bool serving;      /* a service was launched and is not known to have ended */
-    pthread_mutex_t lock;     /* around the list below */
-    struct gpu_release *late; /* freeing waits for the whole device */
+    atomic_bool serving;  /* a service was launched and is not known to have ended */
+    pthread_mutex_t lock; /* protects the list below */
+    struct gpu_release
+        *late; /* frees that were postponed, because they wait for the whole device */
     size_t late_count, late_room;
 };
 
@@ -26,13 +27,14 @@ static inline struct cuda *cuda_of(struct gpu *gpu)
     return (struct cuda *)gpu;
 }
 
-/* The status of a driver call that failed; device failures are remembered. */
+/* Returns the status of a failed driver call. Failures of the device are remembered. */
 gordian_status cuda_fail(struct cuda *cuda, int result, const char *doing, gordian_error *error);
-/* Makes the context current; and not, passing the call's result on. */
+/* Make the context current, and no longer current. cuda_leave returns the status of the call's
+ * result. */
 gordian_status cuda_enter(struct cuda *cuda, gordian_error *error);
 gordian_status cuda_leave(struct cuda *cuda, int result, const char *doing, gordian_error *error);
 
-/* Frees what has been waiting for the service's end. With the context current. */
+/* Frees what was postponed until the service's end. The context is current. */
 void cuda_free_late(struct cuda *cuda);
 
 uint64_t cuda_memory_free(const struct gpu *gpu);
@@ -45,7 +47,7 @@ gordian_status cuda_copy(struct gpu *gpu, uint64_t to, uint64_t from, size_t byt
 gordian_status cuda_map(struct gpu *gpu, void **host, gpu_address *device, size_t bytes,
                         gordian_error *error);
 
-/* Asks for the granularity of ranges. With the context current. */
+/* Queries the granularity of ranges. The context is current. */
 int cuda_ask_granularity(struct cuda *cuda);
 gordian_status cuda_reserve(struct gpu *gpu, gpu_address *out, uint64_t *piece, uint64_t bytes,
                             gordian_error *error);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* ---- giving back */
+/* ---- releasing */
 
 static void free_now(struct cuda *cuda, const struct gpu_release *what)
 {
@@ -17,7 +17,7 @@ static void free_now(struct cuda *cuda, const struct gpu_release *what)
         cuda->driver.memory_free(what->address);
 }
 
-/* Unlike freeing, unmapping does not wait for the kernels that may use what is unmapped. */
+/* Unlike freeing, unmapping does not wait for the kernels that may use the memory. */
 static void wait_for_users(struct cuda *cuda)
 {
     int result = cuda->driver.stream_wait(cuda->stream);
@@ -36,7 +36,7 @@ void cuda_free_late(struct cuda *cuda)
     pthread_mutex_unlock(&cuda->lock);
 }
 
-/* Notes it for later; false: no room for the note, which leaks it until the context goes. */
+/* Postpones a release. Returns false if there is no memory to note it. */
 static bool postpone_freeing(struct cuda *cuda, const struct gpu_release *what)
 {
     pthread_mutex_lock(&cuda->lock);
@@ -48,7 +48,7 @@ static bool postpone_freeing(struct cuda *cuda, const struct gpu_release *what)
     return noted;
 }
 
-/* Without room for a note it waits for the service: late, but not lost. */
+/* Without memory for a note it waits for the service: late, but nothing leaks. */
 void cuda_release(struct gpu *gpu, const struct gpu_release *what)
 {
     struct cuda *cuda = cuda_of(gpu);
@@ -63,7 +63,7 @@ void cuda_release(struct gpu *gpu, const struct gpu_release *what)
         cuda->driver.context_pop(&popped);
 }
 
-/* ---- taking */
+/* ---- allocating */
 
 uint64_t cuda_memory_free(const struct gpu *gpu)
 {
@@ -149,7 +149,7 @@ gordian_status cuda_reserve(struct gpu *gpu, gpu_address *out, uint64_t *piece, 
     return status;
 }
 
-/* The memory lives on in its mapping, so its handle is released at once. */
+/* The mapping keeps the memory, so its handle is released at once. */
 static int map_piece(struct cuda *cuda, uint64_t address, uint64_t bytes)
 {
     const struct cuda_driver *driver = &cuda->driver;
@@ -185,7 +185,7 @@ gordian_status cuda_back(struct gpu *gpu, gpu_address address, uint64_t *piece, 
     return gpu_fail_memory(error, "device", bytes, available);
 }
 
-/* ---- moving: in the order of the launches */
+/* ---- copying and filling: in the order of the launches */
 
 gordian_status cuda_fill(struct gpu *gpu, gpu_address to, uint32_t value, size_t unit, size_t count,
                          gordian_error *error)
@@ -197,7 +197,8 @@ gordian_status cuda_fill(struct gpu *gpu, gpu_address to, uint32_t value, size_t
     return cuda_leave(cuda, result, "filling memory", error);
 }
 
-/* To and from the host it waits: if the caller's memory is pinned the copy itself would not. */
+/* Copies to and from the host wait explicitly: with pinned memory of the caller the driver's copy
+ * would not. */
 gordian_status cuda_copy(struct gpu *gpu, uint64_t to, uint64_t from, size_t bytes,
                          enum gpu_direction direction, gordian_error *error)
 {

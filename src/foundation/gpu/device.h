@@ -1,6 +1,6 @@
-/* Inside src/foundation/gpu: what both kinds of device have, and the table of operations they
- * differ in. gpu.c checks what is common (a failed device, a launch that makes no sense) before it
- * calls these. */
+/* Internal header of src/foundation/gpu: the state that both kinds of device have, and the table of
+ * operations in which they differ. gpu.c does the common checks (a failed device, an invalid
+ * launch) before it calls these. */
 #pragma once
 
 #include "foundation/gpu/gpu.h"
@@ -12,15 +12,15 @@
 struct gpu_loaded {
     const struct gpu_kernel *kernel;
     struct cuda_function *function; /* of a GPU (driver.h) */
-    atomic_uint shared;             /* of a GPU: dynamic shared memory asked for so far */
+    atomic_uint shared;             /* of a GPU: dynamic shared memory enabled so far */
 };
 
-/* What is to be released: a running service may still use it. */
+/* Memory to release, which a running service may still use. */
 struct gpu_release {
     enum { GPU_MEMORY, GPU_MAPPING, GPU_PIECE, GPU_RANGE } kind;
-    uint64_t address; /* of a GPU_MAPPING: the host's */
+    uint64_t address; /* of a GPU_MAPPING: the host address */
     uint64_t piece;   /* of a GPU_PIECE or a GPU_RANGE: the device's name for it */
-    uint64_t bytes;   /* of those */
+    uint64_t bytes;   /* likewise */
 };
 
 enum gpu_direction { GPU_WRITE, GPU_READ, GPU_COPY };
@@ -32,19 +32,20 @@ struct gpu_operations {
     gordian_status (*map)(struct gpu *gpu, void **host, gpu_address *device, size_t bytes,
                           gordian_error *error);
     void (*release)(struct gpu *gpu, const struct gpu_release *what);
-    /* `unit`: 1, and then the value is 0, or 4 bytes. */
+    /* `unit`: 4 bytes, or 1, and then the value is 0. */
     gordian_status (*fill)(struct gpu *gpu, gpu_address to, uint32_t value, size_t unit,
                            size_t count, gordian_error *error);
-    /* GPU_WRITE: `from` is a pointer of the host's. GPU_READ: `to` is. */
+    /* GPU_WRITE: `from` is a host pointer. GPU_READ: `to` is. */
     gordian_status (*copy)(struct gpu *gpu, uint64_t to, uint64_t from, size_t bytes,
                            enum gpu_direction direction, gordian_error *error);
-    /* Addresses for `bytes`, a multiple of the granularity; memory for a part of them, named by
-     * *piece afterwards. Each is released once, pieces before the addresses they lie in. */
+    /* Reserves addresses for `bytes`, a multiple of the granularity; backs a part of them with
+     * memory. *piece names either afterwards. Each is released once, pieces before the addresses
+     * they lie in. */
     gordian_status (*reserve)(struct gpu *gpu, gpu_address *out, uint64_t *piece, uint64_t bytes,
                               gordian_error *error);
     gordian_status (*back)(struct gpu *gpu, gpu_address address, uint64_t *piece, uint64_t bytes,
                            gordian_error *error);
-    /* Optional: makes the kernels of a set ready, for which `loaded` has a place each. */
+    /* Optional: loads the kernels of a set. `loaded` has an element for each. */
     gordian_status (*load)(struct gpu *gpu, const struct gpu_kernels *set,
                            struct gpu_loaded *loaded, gordian_error *error);
     gordian_status (*launch)(struct gpu *gpu, struct gpu_loaded *kernel,
@@ -53,7 +54,8 @@ struct gpu_operations {
     bool (*service_ended)(struct gpu *gpu);
     gordian_status (*resident_blocks)(struct gpu *gpu, struct gpu_loaded *kernel, unsigned threads,
                                       size_t shared, unsigned *blocks, gordian_error *error);
-    /* NULL: the host's clock tells. Without `microseconds` it starts. */
+    /* Optional: without `microseconds` starts the timer, else reads it. NULL: the host's clock is
+     * used. */
     gordian_status (*timer)(struct gpu *gpu, double *microseconds, gordian_error *error);
 };
 
@@ -62,15 +64,15 @@ struct gpu {
     const struct gpu_operations *operations;
     gordian_allocator memory;
     struct gpu_info info;
-    struct gpu_loaded *loaded; /* the kernels, to be freed when it is closed */
+    struct gpu_loaded *loaded; /* the kernels; freed on closing */
     size_t loaded_count, loaded_room;
     uint64_t granularity; /* of ranges, bytes; a power of two */
-    /* The first failure: 0 none, 1 being written, 2 there. */
+    /* The first failure: 0 none, 1 being written, 2 set. */
     atomic_int failed;
     gordian_status failure_status;
     char failure[300];
-    uint64_t started_ns;    /* the timer, where the host's clock tells */
-    uint64_t launches_left; /* until a kernel traps, for tests; UINT64_MAX: none does */
+    uint64_t started_ns;    /* start of the timer, if the host's clock is used */
+    uint64_t launches_left; /* for tests: until a kernel traps; UINT64_MAX: never */
 };
 
 #define GPU_BLOCK_THREADS_MOST 1024
@@ -78,11 +80,11 @@ struct gpu {
 
 void gpu_init(struct gpu *gpu, const struct gpu_operations *operations,
               const gordian_allocator *memory);
-/* Remembers the failure if it is the first, and reports it; GORDIAN_STATUS_IO but for an emulator
- * that had no memory to go on. */
+/* Remembers the failure if it is the first, and returns it: GORDIAN_STATUS_IO, except for an
+ * emulator that ran out of memory. */
 gordian_status gpu_fail(struct gpu *gpu, gordian_status status, gordian_error *error,
                         const char *format, ...) __attribute__((format(printf, 4, 5)));
-/* Reports the failure remembered. */
+/* Returns the remembered failure. */
 gordian_status gpu_fail_again(struct gpu *gpu, gordian_error *error);
 gordian_status gpu_fail_memory(gordian_error *error, const char *where, uint64_t needed,
                                uint64_t available);

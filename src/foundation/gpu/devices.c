@@ -1,4 +1,4 @@
-/* The device that engines take by default, and the public list of devices. */
+/* The default device of the engines, and the public list of devices. */
 #include "foundation/gpu/gpu.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@ static bool emulator_wanted(void)
 
 bool gpu_available(const char **why)
 {
-    /* The reason has to live somewhere after this returns; a thread asks for itself. */
+    /* The reason must outlive this call. Each thread has its own. */
     static _Thread_local char reason[256];
     if (emulator_wanted() || gpu_count(reason, sizeof reason))
         return true;

@@ -37,7 +37,8 @@ gordian_status driver_load(struct cuda_driver *driver, gordian_error *error)
     if (!library)
         return fail(error, GORDIAN_STATUS_UNAVAILABLE, "no NVIDIA driver: %.100s not found", name);
     const char *missing = NULL;
-    void *found; /* data and function pointers have the same form wherever dlopen is */
+    void
+        *found; /* data and function pointers have the same representation wherever dlopen exists */
 #define X(symbol, member, parameters)                                                              \
     found = dlsym(library, #symbol);                                                               \
     memcpy(&driver->member, &found, sizeof found);                                                 \

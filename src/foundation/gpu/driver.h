@@ -1,12 +1,12 @@
-/* The CUDA driver's functions that are used, found in its library at run time: neither its header
- * nor its library is needed to build. */
+/* The functions of the CUDA driver that are used, loaded from its library at run time: the build
+ * needs neither its header nor its library. */
 #pragma once
 
 #include "foundation/base/error.h"
 
 #define CUDA_LIBRARY "libcuda.so.1"
 
-/* Results that mean something here. */
+/* The results that are handled here. */
 enum cuda_result {
     CUDA_OK = 0,
     CUDA_INVALID_VALUE = 1,
@@ -33,14 +33,14 @@ enum {
     CUDA_SHARED_WITHOUT_ASKING = 48 << 10,
 };
 
-/* The structs that virtual memory is asked for with, as the driver lays them out. */
+/* The driver's structs for virtual memory. */
 struct cuda_location {
     int type; /* CUDA_LOCATION_DEVICE */
     int device;
 };
 
 struct cuda_memory_kind {
-    int type;    /* CUDA_MEMORY_PINNED: on the device for good */
+    int type;    /* CUDA_MEMORY_PINNED: always on the device */
     int handles; /* unused: 0, not to be shared */
     struct cuda_location where;
     void *metadata; /* unused: NULL */
@@ -141,11 +141,11 @@ struct cuda_driver {
 #undef X
 };
 
-/* Loads the library (GORDIAN_CUDA_LIBRARY in the environment names another), finds every function
- * and initialises the driver. The library stays loaded for good: it does not survive being
- * unloaded. GORDIAN_STATUS_UNAVAILABLE with the reason if there is none, or it is too old. */
+/* Loads the library (the environment variable GORDIAN_CUDA_LIBRARY names another), finds every
+ * function and initialises the driver. The library is never unloaded, because it does not support
+ * that. GORDIAN_STATUS_UNAVAILABLE, with the reason, if there is none or it is too old. */
 gordian_status driver_load(struct cuda_driver *driver, gordian_error *error);
-/* Is there a driver at all? Starts nothing. */
+/* Tells whether there is a driver, without starting it. */
 bool driver_likely(void);
-/* The driver's own words for a result, or its number. */
+/* Returns the driver's text for a result, or its number. */
 const char *driver_text(const struct cuda_driver *driver, int result, char *buffer, size_t size);

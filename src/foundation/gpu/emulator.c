@@ -1,4 +1,4 @@
-/* The emulator as a device: its memory is the host's, a launch runs at once on the caller's
+/* The kernel emulator as a device: its memory is the host's; a launch runs at once on the caller's
  * thread, a service on a thread of its own. */
 #include "foundation/gpu/device.h"
 #include "foundation/gpu/machine.h"
@@ -9,9 +9,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define GRANULARITY (64 << 10) /* of ranges; a page of the host's is not larger */
+#define GRANULARITY (64 << 10) /* of ranges; the host's pages are not larger */
 
-/* A launch that a machine runs: what it needs after gpu_launch has returned. */
+/* A launch on a machine: what it needs after gpu_launch has returned. */
 struct job {
     struct emulated_machine machine;
     struct machine_launch launch;
@@ -22,12 +22,12 @@ struct piece;
 
 struct emulator {
     struct gpu gpu;
-    pthread_mutex_t lock; /* around a launch that is not a service */
+    pthread_mutex_t lock; /* protects launches other than the service's */
     struct job job, service;
-    pthread_mutex_t service_lock; /* around what follows, up to `ended` */
+    pthread_mutex_t service_lock; /* protects the members up to `ended` */
     pthread_t thread;
-    bool started;                   /* the thread is there and has not been joined */
-    struct piece *late, **late_end; /* memory given back while it ran, in that order */
+    bool started;                   /* the thread exists and has not been joined */
+    struct piece *late, **late_end; /* memory released while it ran, in that order */
     atomic_bool ended;
     atomic_uint_fast64_t used; /* bytes of memory */
     uint64_t seed, launches;
@@ -38,16 +38,16 @@ static struct emulator *emulator_of(struct gpu *gpu)
     return (struct emulator *)gpu;
 }
 
-/* ---- memory: each piece after a header that knows its size */
+/* ---- memory: each piece has a header with its size */
 
 struct piece {
     uint64_t bytes; /* of memory */
-    /* Of a range, when it is not what follows: these addresses, `bytes` of them mapped or, if that
-     * is 0, all reserved. */
+    /* Of a range, when the memory does not follow this header: these addresses, of which `bytes`
+     * are mapped or, if that is 0, all are reserved. */
     void *range;
     size_t range_bytes;
-    struct piece *next;      /* in the list of those to be freed */
-    char unused[64 - 8 * 4]; /* pieces start at multiples of 16 wherever malloc's do */
+    struct piece *next;      /* in the list of pieces to free */
+    char unused[64 - 8 * 4]; /* pieces are as aligned as malloc's, to 16 bytes */
 };
 
 static gordian_status take_piece(struct emulator *emulator, void **out, size_t bytes,
@@ -67,7 +67,7 @@ static gordian_status take_piece(struct emulator *emulator, void **out, size_t b
     return GORDIAN_OK;
 }
 
-/* Addresses without memory: touching them ends the program. */
+/* Reserves addresses without memory: accessing them is a fault. */
 static void *seal_range(void *at, size_t bytes)
 {
     int fixed = at ? MAP_FIXED : 0;
@@ -89,7 +89,7 @@ static void *host_address(gpu_address address)
     return (void *)(uintptr_t)address;
 }
 
-/* As on a device: not before a running service has ended. */
+/* As on a device, memory is not freed before a running service has ended. */
 static void emulator_release(struct gpu *gpu, const struct gpu_release *what)
 {
     struct emulator *emulator = emulator_of(gpu);
@@ -243,7 +243,7 @@ static void *service_main(void *argument)
     return NULL;
 }
 
-/* With service_lock held. */
+/* The caller holds service_lock. */
 static void join_service(struct emulator *emulator)
 {
     if (emulator->started)
@@ -294,7 +294,7 @@ static gordian_status emulator_launch(struct gpu *gpu, struct gpu_loaded *loaded
 static gordian_status emulator_wait(struct gpu *gpu, bool service, gordian_error *error)
 {
     struct emulator *emulator = emulator_of(gpu);
-    if (!service) /* launches have run */
+    if (!service) /* launches have finished already */
         return GORDIAN_OK;
     pthread_mutex_lock(&emulator->service_lock);
     join_service(emulator);
@@ -357,7 +357,7 @@ static const struct gpu_operations emulator_operations = {
 #define HAS_FEATURE(x) 0
 #endif
 
-/* The thread sanitizer leaves few addresses in a row to ranges as large as the memory. */
+/* The thread sanitizer leaves few contiguous addresses for ranges as large as the memory. */
 #if defined(__SANITIZE_THREAD__) || HAS_FEATURE(thread_sanitizer)
 #define MEMORY_MOST (UINT64_C(2) << 30)
 #else
@@ -393,7 +393,8 @@ gordian_status gpu_open_emulator(struct gpu **out, const gordian_allocator *memo
     pthread_mutex_init(&emulator->service_lock, NULL);
     atomic_init(&emulator->ended, true);
     machine_init(&emulator->job.machine, &from);
-    /* A resident kernel runs on a thread of its own; the caller's allocator need not stand that. */
+    /* A resident kernel runs on a thread of its own, and the caller's allocator may not be
+     * thread-safe. */
     const gordian_allocator own = memory_allocator(NULL);
     machine_init(&emulator->service.machine, &own);
     emulator->job.arguments = memory_alloc(&from, GPU_ARGUMENTS_MOST);

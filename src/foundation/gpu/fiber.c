@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* gcc defines these, clang answers __has_feature. */
+/* gcc defines these macros; clang has __has_feature. */
 #ifndef __has_feature
 #define __has_feature(x) 0
 #endif
@@ -23,10 +23,10 @@
 #define FIBER_TSAN 0
 #endif
 
-/* Instrumented code has bigger frames. */
+/* Instrumented code has larger frames. */
 #define STACK_BYTES ((size_t)(FIBER_ASAN || FIBER_TSAN ? 256 : 64) << 10)
 
-/* ---- the switch itself: saves what a called function must keep, changes stacks */
+/* ---- the switch itself: saves the callee-saved registers, changes stacks */
 
 #ifndef FIBER_UCONTEXT
 void gordian_fiber_swap(void **from, void *to);
@@ -41,7 +41,7 @@ FIBER_UNWATCHED static void swap(struct fiber *from, struct fiber *to)
 #if defined(FIBER_UCONTEXT)
 static void enter_fiber(void *argument);
 
-/* makecontext passes ints only: the fiber's address goes in halves. */
+/* makecontext passes only ints: the fiber's address is split in two. */
 FIBER_UNWATCHED static void first(unsigned high, unsigned low)
 {
     enter_fiber((void *)(uintptr_t)((uint64_t)high << 32 | low));
@@ -107,7 +107,7 @@ __asm__(".pushsection .text\n"
         ".size gordian_fiber_first, .-gordian_fiber_first\n"
         ".popsection\n");
 
-/* The saved registers as the swap above lays them out. */
+/* The saved registers, in the layout of the swap above. */
 static void *first_frame(char *top, void (*run)(void *), void *argument)
 {
     uint64_t *frame = (uint64_t *)(top - 176);
@@ -151,8 +151,8 @@ __asm__(".pushsection .text\n"
         ".size gordian_fiber_first, .-gordian_fiber_first\n"
         ".popsection\n");
 
-/* The pops of the swap above in order, then where it returns to; there the stack must be a
- * multiple of 16, so that the call finds it as the ABI says. */
+/* The registers that the swap above pops, in order, then its return address. There the stack must
+ * be a multiple of 16, as the ABI requires at a call. */
 static void *first_frame(char *top, void (*run)(void *), void *argument)
 {
     uint64_t *frame = (uint64_t *)(top - 16) - 7;
@@ -188,9 +188,9 @@ bool fiber_map(struct fiber *fibers, size_t count)
     return true;
 }
 
-/* A fiber that was given up in the middle has left its frames marked, and memory may be marked from
- * what it was before. To look through all of it takes longer than most kernel threads run: not
- * where it is known. */
+/* A fiber that was abandoned has left its frames poisoned, and its memory may be poisoned from
+ * earlier use. Unpoisoning the whole stack takes longer than most kernel threads run, so it is
+ * skipped where it is known to be clean. */
 static void unmark_stack(struct fiber *fiber)
 {
 #if FIBER_ASAN
@@ -212,8 +212,8 @@ void fiber_unmap(struct fiber *fibers, size_t count)
 
 /* ---- switching */
 
-/* The other half of a switch, on the new stack: tells AddressSanitizer where it is, and learns
- * where the host thread's own stack lies. */
+/* The second half of a switch, on the new stack: informs AddressSanitizer, and learns from it where
+ * the host thread's own stack is. */
 FIBER_UNWATCHED static void arrived(struct fiber *fiber)
 {
 #if FIBER_ASAN
@@ -269,7 +269,7 @@ FIBER_UNWATCHED void fiber_leave(struct fiber *from, struct fiber *to)
 {
     to->from = from;
 #if FIBER_ASAN
-    /* Of the frames below this one nothing is marked: they have returned. */
+    /* Nothing below this frame is poisoned: those functions have returned. */
     char *frame = __builtin_frame_address(0);
     __asan_unpoison_memory_region(frame, (size_t)((char *)from->stack + from->size - frame));
     from->left = true;

@@ -1,16 +1,17 @@
 /*
- * Fibers: stacks of their own that one host thread switches between.
+ * Fibers: separate stacks that one host thread switches between.
  *
- * AddressSanitizer is told of every switch. For ThreadSanitizer all fibers of a host thread are
- * that one thread (it knows fibers, but not thousands); it counts calls and
- * returns, so functions that never return are hidden from it.
+ * AddressSanitizer is informed of every switch. For ThreadSanitizer all fibers of a host thread are
+ * that one thread: it supports fibers, but not thousands. It counts calls and returns, so functions
+ * that never return are hidden from it.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The switch is a few instructions; elsewhere the C library's, which also calls the kernel. */
+/* The switch is a few instructions. Other processors use that of the C library, which is also a
+ * system call. */
 #if !defined(__aarch64__) && !defined(__x86_64__)
 #define FIBER_UCONTEXT
 #endif
@@ -29,21 +30,21 @@ struct fiber {
     size_t size;
     void (*entry)(void *argument);
     void *argument;
-    struct fiber *from; /* who switched here last */
-    void *sanitizer;    /* AddressSanitizer's own */
-    bool left;          /* it has ended by itself: AddressSanitizer has no frames of it marked */
+    struct fiber *from; /* the fiber that switched here last */
+    void *sanitizer;    /* AddressSanitizer's own data */
+    bool left; /* it has ended by itself, so AddressSanitizer has none of its frames poisoned */
 };
 
-/* Maps stacks of `count` fibers, each above a page that cannot be touched. They are lazily backed:
- * what is not used costs nothing. False: no memory. */
+/* Maps stacks of `count` fibers, each above an inaccessible page. Unused pages take no memory.
+ * Returns false if out of memory. */
 bool fiber_map(struct fiber *fibers, size_t count);
 void fiber_unmap(struct fiber *fibers, size_t count);
 
-/* Makes `fiber` start at entry(argument) when it is switched to. `entry` does not return: it
- * ends with fiber_leave. May be called again, whatever the fiber was doing. */
+/* Makes `fiber` start at entry(argument) at the next switch to it. `entry` does not return: it ends
+ * with fiber_leave. May be called again, whatever the fiber was doing. */
 void fiber_start(struct fiber *fiber, void (*entry)(void *argument), void *argument);
-/* The host thread's own stack as a fiber, to be switched from and back to. */
+/* Makes a fiber of the host thread's own stack, to switch from and back to. */
 void fiber_host(struct fiber *fiber);
 void fiber_switch(struct fiber *from, struct fiber *to);
-/* The same, and `from` is never switched to again unless started anew. */
+/* The same, but `from` is never switched to again until it is restarted. */
 void fiber_leave(struct fiber *from, struct fiber *to) __attribute__((noreturn));

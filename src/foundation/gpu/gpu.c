@@ -1,4 +1,4 @@
-/* The common half of a device: checks, then the operation of its kind. */
+/* The common half of a device: checks, then calls the operation of its kind. */
 #include "foundation/base/clock.h"
 #include "foundation/gpu/device.h"
 #include "foundation/gpu/kernels/resident/trap.h"
@@ -169,7 +169,7 @@ gordian_status gpu_add_kernels(struct gpu *gpu, const struct gpu_kernels *set, g
     return GORDIAN_OK;
 }
 
-/* NULL: there is none of that name. */
+/* Returns NULL if there is no kernel of that name. */
 static struct gpu_loaded *find_kernel(struct gpu *gpu, const char *name)
 {
     for (size_t i = 0; i < gpu->loaded_count; i++)
@@ -178,7 +178,7 @@ static struct gpu_loaded *find_kernel(struct gpu *gpu, const char *name)
     return NULL;
 }
 
-/* A kernel and its shape; GORDIAN_STATUS_INPUT if no device could run it so. */
+/* Finds a kernel and checks its shape. GORDIAN_STATUS_INPUT: no device could run it. */
 static gordian_status check_shape(struct gpu *gpu, const char *name, unsigned threads,
                                   size_t shared, struct gpu_loaded **kernel, gordian_error *error)
 {

@@ -1,11 +1,11 @@
 /*
- * Sets of kernels, by name. The library has one; a test or a measurement has another, of kernels of
- * its own, and adds it to the device that it opened (gpu_add_kernels).
+ * Sets of kernels, by name. The library has one. A test or a benchmark has a set of its own and
+ * adds it to the device that it opened (gpu_add_kernels).
  *
- * A set is a list (kernels/list.h) with a line for every kernel, of which kernel_set.c.in makes the
- * value; the kernel files compiled for the emulator; and, where there is nvcc, their fat binaries,
- * embedded. kernels/, published/kernels/, src/lab/bench/kernels/ and tests/gpu/kernels/ have one
- * each.
+ * A set consists of a list (kernels/list.h) with a line for every kernel, from which
+ * kernel_set.c.in makes the value; the kernel files compiled for the emulator; and, if nvcc is
+ * available, their embedded fat binaries. kernels/, published/kernels/, src/lab/bench/kernels/ and
+ * tests/gpu/kernels/ have one each.
  */
 #pragma once
 
@@ -15,11 +15,11 @@ struct emulated_kernel; /* language/kernel_emulated.h */
 
 struct gpu_kernel {
     const char *name;
-    const char *file;                   /* beside the list */
-    const struct emulated_kernel *body; /* what the emulator runs */
+    const char *file;                   /* in the folder of the list */
+    const struct emulated_kernel *body; /* the function that the emulator runs */
 };
 
-/* A kernel file as nvcc compiled it. */
+/* A kernel file, compiled by nvcc. */
 struct gpu_image {
     const void *data;
     const char *file;
@@ -28,7 +28,7 @@ struct gpu_image {
 struct gpu_kernels {
     const struct gpu_kernel *kernels;
     size_t count;
-    const struct gpu_image *images; /* ends with data NULL; no more than that without nvcc */
+    const struct gpu_image *images; /* ends with data NULL; without nvcc that is all */
 };
 
 extern const struct gpu_kernels gpu_library_kernels; /* kernels/list.h */

@@ -1,5 +1,5 @@
-/* The emulator's machine: blocks come and go, and threads take turns. The words of kernels
- * that make them wait are in words.c. */
+/* The kernel emulator's machine: schedules blocks and threads. words.c has the kernel operations
+ * that make threads wait. */
 #include "foundation/gpu/machine.h"
 
 #include <stdarg.h>
@@ -24,7 +24,7 @@ void machine_free(struct emulated_machine *machine)
                     machine->blocks);
 }
 
-/* All or nothing: a bigger set of everything. */
+/* Replaces all arrays by larger ones, or none. */
 static bool grow_threads(struct emulated_machine *machine, size_t room)
 {
     const gordian_allocator *memory = &machine->memory;
@@ -78,7 +78,7 @@ uint32_t machine_window(const struct machine_launch *launch)
     return window < launch->blocks ? window : launch->blocks;
 }
 
-/* ---- the queue of those that can run */
+/* ---- the queue of runnable threads */
 
 void machine_ready(struct emulated_machine *machine, struct emulated_lane *lane)
 {
@@ -131,7 +131,7 @@ FIBER_UNWATCHED void machine_abandon(struct emulated_lane *lane)
     fiber_leave(lane->fiber, &lane->machine->host);
 }
 
-/* A kernel thread from its first instruction to its last. */
+/* Runs a kernel thread from its first instruction to its last. */
 FIBER_UNWATCHED static void thread_main(void *argument)
 {
     struct emulated_lane *lane = (struct emulated_lane *)argument;
@@ -190,7 +190,7 @@ static void end_block(struct emulated_machine *machine, struct emulated_block *b
     machine->resident--;
 }
 
-/* Nobody can run: says who waits for what. */
+/* No thread can run: reports what they wait for. */
 static void report_stuck(struct emulated_machine *machine, uint32_t window)
 {
     unsigned warp = 0, barrier = 0, returned = 0;
@@ -211,8 +211,8 @@ static void report_stuck(struct emulated_machine *machine, uint32_t window)
                   machine->launch->name, number, barrier, warp, returned);
 }
 
-/* The blocks' numbers in the order in which they start: each once. A shuffled order is a walk
- * with a step that has no factor in common with their count. */
+/* The order in which blocks start. A shuffled order is a walk with a step that is coprime to their
+ * number. */
 struct block_order {
     uint32_t count, next, step, started;
 };
@@ -239,7 +239,7 @@ static struct block_order order_blocks(struct emulated_machine *machine)
     return order;
 }
 
-/* Ends the blocks that are done and starts others in their places. */
+/* Ends the blocks that are done and starts others in their slots. */
 static bool turn_over(struct emulated_machine *machine, uint32_t window, struct block_order *order)
 {
     for (uint32_t slot = 0; slot < window; slot++) {

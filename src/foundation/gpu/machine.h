@@ -1,15 +1,15 @@
 /*
- * The emulator: kernels as plain C on the CPU.
+ * The kernel emulator: runs kernels as plain C on the CPU.
  *
- * Each kernel thread is a fiber. A *machine* is a set of fibers with a queue of those that
- * can run; one host thread drives it through one launch at a time. Blocks of a plain launch
- * run one after another (a few at once when the schedule is shuffled), those of a
- * cooperative launch all at once. A thread runs until it meets a barrier, a warp
- * operation or a step that may belong to a waiting loop (language/kernel_emulated.h).
+ * Each kernel thread is a fiber. A *machine* is a set of fibers with a queue of the runnable ones;
+ * one host thread runs one launch at a time on it. The blocks of a plain launch run one after
+ * another (a few at a time when the schedule is shuffled), those of a cooperative launch all at the
+ * same time. A thread runs until it meets a barrier, a warp operation or a step that may belong to
+ * a waiting loop (language/kernel_emulated.h).
  *
- * A launch fails, rather than hangs, when no thread can run (a barrier that not all
- * reach, a warp operation whose lanes do not meet) or when all that happens for long is
- * that threads look at values that do not change.
+ * A launch fails, instead of hanging, when no thread can run (a barrier that not all threads reach,
+ * a warp operation whose lanes do not meet), or when for long all that threads do is read values
+ * that do not change.
  */
 #pragma once
 
@@ -20,12 +20,12 @@
 
 #include <stdatomic.h>
 
-/* The machine pretended: small, so that a grid barrier over all of it is quick. */
+/* The emulated device: small, so that a grid barrier over all of it is fast. */
 #define EMULATED_MULTIPROCESSORS 4u
 #define EMULATED_THREADS         1024u /* of a multiprocessor */
 #define EMULATED_BLOCKS          16u   /* of a multiprocessor */
 #define EMULATED_SHARED          (227u << 10)
-#define EMULATED_GARBAGE         0xc5 /* what memory holds before anybody wrote there */
+#define EMULATED_GARBAGE         0xc5 /* the content of memory before the first write */
 
 enum emulated_state {
     EMULATED_READY,
@@ -40,7 +40,7 @@ struct emulated_seen {
 };
 
 struct emulated_lane {
-    struct emulated_thread self; /* first: what emulated_thread points to */
+    struct emulated_thread self; /* first member: what emulated_thread points to */
     enum emulated_state state;
     struct emulated_machine *machine;
     struct emulated_block *block;
@@ -48,7 +48,7 @@ struct emulated_lane {
     /* its warp operation */
     enum emulated_warp_operation operation;
     uint32_t mask, lane;
-    uint64_t value; /* given, then the result */
+    uint64_t value; /* argument, then result */
     struct emulated_seen seen[4];
 };
 
@@ -60,10 +60,10 @@ struct emulated_array {
 struct emulated_block {
     struct emulated_lane *lanes;
     uint32_t threads;
-    uint32_t live;    /* not returned */
+    uint32_t live;    /* threads that have not returned */
     uint32_t arrived; /* at the barrier */
-    uint32_t votes;   /* of those */
-    uint32_t result;  /* votes of the barrier before */
+    uint32_t votes;   /* of those, with a vote */
+    uint32_t result;  /* votes at the previous barrier */
     void *dynamic;
     struct emulated_array arrays[24];
     unsigned array_count;
@@ -73,7 +73,7 @@ struct emulated_block {
 struct emulated_machine {
     gordian_allocator memory;
     struct fiber host;
-    struct fiber *fibers;        /* as many as threads have ever been resident */
+    struct fiber *fibers; /* one for each thread of the largest set of resident blocks so far */
     struct emulated_lane *lanes; /* one for each fiber */
     struct emulated_lane **ready;
     size_t room;
@@ -81,11 +81,11 @@ struct emulated_machine {
     struct emulated_block *blocks;  /* resident ones */
     size_t block_room;
     uint32_t resident;    /* blocks that run */
-    struct random random; /* when shuffled */
+    struct random random; /* for shuffling */
     bool shuffled;
-    uint64_t idle; /* steps since anything changed */
+    uint64_t idle; /* steps since the last change */
     const struct machine_launch *launch;
-    atomic_bool stop; /* set by another thread: give the service up */
+    atomic_bool stop; /* set by another thread: stop the service */
     gordian_status failure;
     char message[200];
 };
@@ -102,26 +102,27 @@ struct machine_launch {
 
 void machine_init(struct emulated_machine *machine, const gordian_allocator *memory);
 void machine_free(struct emulated_machine *machine);
-/* Makes room for `threads` at once; false: out of memory. */
+/* Reserves memory for `threads` at a time. Returns false if out of memory. */
 bool machine_reserve(struct emulated_machine *machine, uint32_t blocks, uint32_t threads);
-/* How many blocks of this launch are there at once, at most. */
+/* Returns the largest number of blocks of this launch that are resident at a time. */
 uint32_t machine_window(const struct machine_launch *launch);
-/* Runs it to its end, or to its failure: machine->failure and machine->message. Needs
- * room for machine_window(launch) blocks. */
+/* Runs a launch to its end or failure: machine->failure and machine->message. Memory for
+ * machine_window(launch) blocks must be reserved. */
 void machine_run(struct emulated_machine *machine, const struct machine_launch *launch);
 
-/* Whether these blocks fit the pretended device at once, each multiprocessor's limits kept. */
+/* Returns how many such blocks fit the emulated device at a time, within each multiprocessor's
+ * limits. */
 unsigned emulated_resident(unsigned threads, size_t shared);
 
 /* ---- between machine.c and words.c */
 
-/* Puts a thread into the queue of those that can run. */
+/* Appends a thread to the queue of runnable threads. */
 void machine_ready(struct emulated_machine *machine, struct emulated_lane *lane);
-/* Lets others run until this thread is taken from the queue. */
+/* Lets other threads run until this one is taken from the queue. */
 void machine_give_way(struct emulated_lane *lane);
-/* This thread has returned: whoever waits for it need not. */
+/* This thread has returned: releases the threads that wait for it. */
 void machine_returned(struct emulated_lane *lane);
-/* Notes why the launch fails; machine_abandon then ends it. */
+/* Notes why the launch fails. machine_abandon then ends it. */
 void machine_fault(struct emulated_machine *machine, gordian_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void machine_abandon(struct emulated_lane *lane) __attribute__((noreturn));

@@ -1,4 +1,4 @@
-/* Ranges of addresses that memory is mapped into from the front. */
+/* Ranges: reserved addresses, with memory mapped from the front. */
 #include "foundation/gpu/device.h"
 
 #include <inttypes.h>
@@ -13,7 +13,7 @@ struct gpu_range {
     gpu_address address;
     uint64_t reservation; /* the device's name for it */
     uint64_t reserved, mapped;
-    struct range_piece *pieces; /* one behind the other */
+    struct range_piece *pieces; /* in the order of their addresses */
     size_t count, room;
 };
 

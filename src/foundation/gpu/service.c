@@ -6,17 +6,17 @@
 #include <string.h>
 #include <time.h>
 
-/* How often to look, before asking what else may be the matter. */
+/* Polls before anything else is checked. */
 #define SPINS_HOT 20000u
-/* The emulator's kernels take milliseconds for what a device does in microseconds, on the
- * processors that the waiting would take from them: after so many looks it naps. */
+/* Kernels take milliseconds on the emulator for what takes a device microseconds, on the same
+ * processors that poll. After this many polls the host sleeps in between. */
 #define SPINS_EMULATED 1000u
 #define NAP_NS         50000
-/* A kernel that says nothing for so long is taken for dead. The longest command, a rebuild of the
- * largest matrices, takes well under a second. */
+/* A kernel that does not answer for this long counts as dead. The longest command, a rebuild of the
+ * largest matrices, takes much less than a second. */
 #define SILENCE_NS         UINT64_C(20000000000)
-#define SILENCE_NS_SLOWEST UINT64_C(600000000000) /* the emulator's, under sanitizers */
-/* How long one that has failed is given to end. */
+#define SILENCE_NS_SLOWEST UINT64_C(600000000000) /* for the emulator under sanitizers */
+/* Time that a failed kernel gets to end. */
 #define STOP_NS UINT64_C(2000000000)
 
 /* Bytes of a kernel's arguments. */
@@ -27,13 +27,13 @@ struct service {
     struct gpu *gpu;
     struct service_ring *ring;
     gpu_address ring_there, grid_there;
-    struct gpu_launch launch; /* the last one; its arguments: */
+    struct gpu_launch launch; /* the last launch, and its arguments */
     uint64_t arguments[ARGUMENTS_MOST / sizeof(uint64_t)];
     gordian_status (*before_start)(void *context, gordian_error *error); /* or NULL */
     void *before_start_context;
-    uint64_t posted;     /* commands so far; numbers start at 1 */
-    uint64_t kernel_end; /* for tests: where the kernel is made to end; 0: nowhere */
-    uint64_t trap_at;    /* for tests: where it is made to fail; UINT64_MAX: nowhere */
+    uint64_t posted;     /* commands so far; their numbers start at 1 */
+    uint64_t kernel_end; /* for tests: the command at which the kernel ends; 0: none */
+    uint64_t trap_at;    /* for tests: the command at which it fails; UINT64_MAX: none */
     bool running, touched, emulated;
     bool failed;
     gordian_error reason;
@@ -91,7 +91,7 @@ static bool give_up(struct service *service, const char *what)
         gpu_wait_service(service->gpu, &more);
         service->running = false;
     } else if (gpu_failed(service->gpu)) {
-        gpu_wait(service->gpu, &more); /* says why, and does not wait */
+        gpu_wait(service->gpu, &more); /* gets the reason, without waiting */
     }
     fail(&service->reason, GORDIAN_STATUS_IO, "%s%s%s", what, more.status ? ": " : "",
          more.message);
@@ -103,7 +103,7 @@ const char *service_reason(const struct service *service)
     return service->failed ? service->reason.message : NULL;
 }
 
-/* ------------------------------------------------------------------ coming and going */
+/* ------------------------------------------------------------------ leaving and restarting */
 
 static bool has_left(const struct service *service)
 {
@@ -126,7 +126,7 @@ static gordian_status launch_kernel(struct service *service, gordian_error *erro
     return status;
 }
 
-/* The kernel has left: another one goes on where it stopped. */
+/* The kernel has left: starts another one that continues where it stopped. */
 static bool start_again(struct service *service)
 {
     gordian_error error = {0};
@@ -154,7 +154,7 @@ static inline void relax_cpu(void)
 #endif
 }
 
-/* A wait for the kernel: since when, and how many looks. */
+/* A wait for the kernel: its start, and the number of polls. */
 struct patience {
     uint64_t since;
     uint32_t looks;
@@ -169,8 +169,8 @@ static void give_way(const struct service *service, const struct patience *patie
         sched_yield();
 }
 
-/* After a look in vain: another one? The clock and the driver are asked rarely: an
- * answer takes microseconds. */
+/* After an unsuccessful poll: tells whether to poll again. The clock and the driver are queried
+ * rarely, because an answer takes microseconds. */
 static bool look_again(struct service *service, struct patience *patience)
 {
     bool hot = patience->looks < SPINS_HOT && !service->emulated;
@@ -215,7 +215,7 @@ static bool wait_for_answer(struct service *service, uint64_t number, uint32_t *
             word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
             if ((uint32_t)(word >> 32) != (uint32_t)number)
                 return false;
-            break; /* it had answered before it ended */
+            break; /* it answered before it ended */
         }
     *answer = (uint32_t)word;
     return true;
@@ -272,7 +272,7 @@ bool service_touched(struct service *service)
 void service_fail_after(struct service *service, uint64_t commands)
 {
     service->kernel_end = service->posted + commands;
-    if (!service->kernel_end) /* 0 stands for never */
+    if (!service->kernel_end) /* 0 means never */
         service->kernel_end = 1;
 }
 
@@ -320,14 +320,14 @@ gordian_status service_stop(struct service *service, gordian_error *error)
         return status;
     }
     if (service->running && !service->failed && service_post(service, SERVICE_STOP, 0, 0, 0)) {
-        do { /* one that has left did not see it */
+        do { /* a kernel that has left did not read the command */
             status = gpu_wait_service(service->gpu, error);
         } while (status == GORDIAN_OK && has_left(service) && start_again(service));
         service->running = false;
     }
     if (service->running) {
-        /* Ends a kernel that has failed without ending: it may still listen. One that does not is
-         * left to the driver, which ends it with the process. */
+        /* Stop a kernel that has failed but may still run and read commands. If it does not, the
+         * driver ends it with the process. */
         uint64_t until = clock_ns() + STOP_NS;
         write_command(service, SERVICE_STOP, 0, 0, 0);
         while (!gpu_failed(service->gpu) && !gpu_service_ended(service->gpu) && clock_ns() < until)

@@ -5,9 +5,9 @@
 
 #include <string.h>
 
-#define STAGE_FROM    ((size_t)32 << 20) /* below, starting threads costs more than it saves */
+#define STAGE_FROM    ((size_t)32 << 20) /* below this, threads cost more than they save */
 #define STAGE_PIECE   ((size_t)4 << 20)
-#define STAGE_THREADS 8 /* enough to keep any link busy */
+#define STAGE_THREADS 8 /* enough to saturate any link */
 
 struct staging {
     struct gpu *gpu;
@@ -15,8 +15,8 @@ struct staging {
     char *here;
     size_t bytes, piece;
     bool up;              /* to the device */
-    size_t next;          /* piece */
-    pthread_mutex_t lock; /* around what follows */
+    size_t next;          /* the next piece */
+    pthread_mutex_t lock; /* protects what follows */
     gordian_status status;
     gordian_error failure;
 };
@@ -42,7 +42,7 @@ static void note_failure(struct staging *staging, gordian_status status,
     pthread_mutex_unlock(&staging->lock);
 }
 
-/* `pinned` NULL: there is none. */
+/* `pinned` may be NULL. */
 static gordian_status move_piece(struct staging *staging, size_t at, size_t count, void *pinned,
                                  gordian_error *error)
 {

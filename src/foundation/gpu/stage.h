@@ -1,5 +1,5 @@
-/* Large arrays to a device and back, as fast as its link: pieces go through pinned memory, copied
- * by several threads while others' pieces are under way. */
+/* Fast copies of large arrays to and from a device: several threads copy pieces through pinned
+ * memory, so that copying overlaps with the transfer. */
 #pragma once
 
 #include "foundation/gpu/gpu.h"
@@ -9,10 +9,11 @@ struct gpu_stage {
     size_t piece;     /* bytes */
 };
 
-/* What suits a copy of so many bytes on this machine; one thread: gpu_write and gpu_read do. */
+/* Returns the threads and the piece size for a copy of that many bytes on this machine. With one
+ * thread gpu_write and gpu_read are used. */
 struct gpu_stage gpu_stage_for(size_t bytes);
 
-/* As gpu_write and gpu_read. Without pinned memory they are just these. */
+/* As gpu_write and gpu_read, which they call if there is no pinned memory. */
 gordian_status gpu_write_staged(struct gpu *gpu, gpu_address to, const void *from, size_t bytes,
                                 struct gpu_stage stage, gordian_error *error);
 gordian_status gpu_read_staged(struct gpu *gpu, void *to, gpu_address from, size_t bytes,

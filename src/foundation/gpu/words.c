@@ -1,4 +1,5 @@
-/* The words of kernels that make a thread wait for others (language/kernel_emulated.h). */
+/* The kernel operations that make a thread wait for others, for the kernel emulator
+ * (language/kernel_emulated.h). */
 #include "foundation/base/clock.h"
 #include "foundation/gpu/machine.h"
 
@@ -6,9 +7,9 @@
 #include <string.h>
 #include <time.h>
 
-/* Steps without any change after which a kernel counts as stuck: a fraction of a second. */
+/* A kernel is stuck after this many steps without any change: a fraction of a second. */
 #define IDLE_MOST (UINT64_C(1) << 22)
-/* After which a service's host thread first makes room for others, then sleeps. */
+/* After this many idle steps a service's host thread yields; after that many it sleeps. */
 #define IDLE_YIELDS 64
 #define IDLE_SLEEPS 2000
 
@@ -17,7 +18,7 @@ static struct emulated_lane *current_lane(void)
     return (struct emulated_lane *)emulated_thread;
 }
 
-/* The last to come need not wait; when shuffled it may still not be the next to run. */
+/* The last thread to arrive need not wait. When shuffled, it may still not be the next to run. */
 static void go_on(struct emulated_lane *lane)
 {
     if (!lane->machine->shuffled)
@@ -33,8 +34,8 @@ static struct emulated_lane *first_of_warp(struct emulated_lane *lane)
     return lane - lane->self.thread % WARP_SIZE;
 }
 
-/* The lanes that meet in the operation of `lane`: all of its mask that have not returned, or 0 if
- * one is not there yet. The last lanes come last, mostly: they are looked at first. */
+/* Returns the lanes that meet in the operation of `lane`: all of its mask that have not returned; 0
+ * if one is not there yet. The last lanes mostly arrive last, so they are checked first. */
 static uint32_t lanes_meeting(struct emulated_lane *first, const struct emulated_lane *lane)
 {
     uint32_t members = 0;
@@ -66,8 +67,8 @@ static uint64_t reduce_pair(enum emulated_warp_operation operation, uint64_t a, 
     }
 }
 
-/* What the lane asked for: of a lane that does not take part the value is undefined, past the
- * warp's ends it is the lane's own. */
+/* Returns the value that the lane asked for. The value of a lane that does not take part is
+ * undefined; beyond the ends of the warp it is the lane's own. */
 static uint64_t shuffled_value(const uint64_t *given, uint32_t members, uint32_t i,
                                const struct emulated_lane *lane)
 {
@@ -85,7 +86,7 @@ static uint64_t shuffled_value(const uint64_t *given, uint32_t members, uint32_t
     return members >> from & 1 ? given[from] : ~given[i];
 }
 
-/* Everybody is there: gives each its result and lets it go on. `self` is running already. */
+/* All lanes have arrived: gives each its result and lets it continue. `self` is running already. */
 static void complete_warp(struct emulated_lane *first, uint32_t members, struct emulated_lane *self)
 {
     uint64_t given[WARP_SIZE];
@@ -149,7 +150,8 @@ uint64_t emulated_warp(enum emulated_warp_operation operation, uint32_t mask, ui
 
 /* ---- blocks */
 
-/* Everybody is there. `self` is running already; NULL: the last one missing has returned. */
+/* All threads have arrived. `self` is running already; NULL: the last missing thread has returned.
+ */
 static void open_barrier(struct emulated_block *block, struct emulated_lane *self)
 {
     block->result = block->votes;
@@ -184,7 +186,7 @@ void machine_returned(struct emulated_lane *lane)
     if (block->arrived && block->arrived == block->live)
         open_barrier(block, NULL);
     struct emulated_lane *first = first_of_warp(lane);
-    /* The lanes that the block has in this warp and that have not returned. */
+    /* Collect the lanes that the block has in this warp and that have not returned. */
     uint32_t live = 0;
     uint32_t count = first->block->threads - first->self.thread;
     for (uint32_t i = 0; i < WARP_SIZE && i < count; i++)
@@ -220,7 +222,7 @@ void trap(void)
 
 /* ---- waiting loops */
 
-/* Nothing changes: a service waits for the host, another kernel waits for ever. */
+/* Nothing has changed: a service waits for the host; any other kernel would wait for ever. */
 static void note_idle(struct emulated_lane *lane)
 {
     struct emulated_machine *machine = lane->machine;
@@ -277,7 +279,7 @@ void emulated_seen(const volatile void *at, uint64_t x)
 
 void emulated_nap(uint32_t nanoseconds)
 {
-    (void)nanoseconds; /* time passes by others running */
+    (void)nanoseconds; /* time passes while other threads run */
     emulated_step(true);
 }
 

@@ -1,4 +1,4 @@
-/* The device, or else the CPU (work.h). */
+/* Runs work on the device, else on the CPU (work.h). */
 #include "foundation/gpu/work.h"
 
 #include <stdio.h>

@@ -1,12 +1,12 @@
-/* Growable arrays from the host: opening, closing, what kernels left, and growing. The elements
- * themselves are moved in array/copy.c. */
+/* Growable arrays, controlled from the host: opening, closing, growing, and the state after
+ * kernels. array/copy.c moves elements. */
 #include "foundation/gpu/array/array_internal.h"
 #include "foundation/gpu/device.h"
 
 #include <inttypes.h>
 #include <stddef.h>
 
-/* Bytes of a page when the caller leaves it open. */
+/* Bytes of a page if the caller does not choose. */
 #define PAGE_LEAST (UINT64_C(64) << 10)
 #define PAGE_PLAIN (UINT64_C(2) << 20)
 #define PAGE_MOST  (UINT64_C(16) << 20)
@@ -23,7 +23,7 @@ uint64_t array_pages(const struct gpu_array *array, uint64_t elements)
 
 /* ---- opening */
 
-/* Sixteen pages for what is to be there from the start, within bounds. */
+/* Chooses sixteen pages for the initial capacity, within bounds. */
 static uint64_t choose_page(const struct gpu_array_options *options)
 {
     uint64_t bytes = PAGE_PLAIN, page = 1;
@@ -122,7 +122,7 @@ gordian_status gpu_array_create(struct gpu_array **out, struct gpu *gpu,
         array->shift++;
     gordian_status status = open_array(array, options, error);
     if (status == GORDIAN_OK)
-        status = gpu_wait(gpu, error); /* a service would not */
+        status = gpu_wait(gpu, error); /* a service would not wait */
     if (status != GORDIAN_OK) {
         gpu_array_destroy(array);
         return status;
@@ -147,7 +147,7 @@ struct garray gpu_array_view(const struct gpu_array *array)
     };
 }
 
-/* ---- what kernels left */
+/* ---- the state after kernels */
 
 gordian_status array_write_control(struct gpu_array *array, uint64_t size, uint64_t limit,
                                    gordian_error *error)
@@ -246,10 +246,10 @@ gordian_status gpu_array_capacity(struct gpu_array *array, uint64_t *elements, g
     return GORDIAN_OK;
 }
 
-/* ---- giving back */
+/* ---- releasing memory */
 
-/* Takes the pages from `keep` on out of the array, then gives their chunks back; a chunk never has
- * a page and is free. */
+/* Removes the pages from `keep` on from the array, then releases their chunks. A chunk is never
+ * free while it belongs to a page. */
 static gordian_status move_out(struct gpu_array *array, const struct array_state *state,
                                uint64_t keep, const uint64_t *chunks, uint64_t count,
                                gordian_error *error)
@@ -260,7 +260,7 @@ static gordian_status move_out(struct gpu_array *array, const struct array_state
         array_write_control(array, state->size, array_elements(array, keep), error);
     THEN(status, gpu_zero(array->gpu, entries, bytes, error));
     THEN(status, pool_give(array->pool, chunks, count, error));
-    if (status != GORDIAN_OK) { /* as it was, if the device still lives */
+    if (status != GORDIAN_OK) { /* restore, if the device still works */
         gpu_write(array->gpu, entries, chunks, bytes, NULL);
         array_write_control(array, state->size, state->limit, NULL);
     }
@@ -301,7 +301,8 @@ gordian_status gpu_array_shrink(struct gpu_array *array, gordian_error *error)
     return GORDIAN_OK;
 }
 
-/* Chunks of a shared pool go back to it if they can be read; if not, with the pool. */
+/* Chunks of a shared pool return to it if their addresses can be read, else when the pool is
+ * destroyed. */
 void gpu_array_destroy(struct gpu_array *array)
 {
     if (!array)

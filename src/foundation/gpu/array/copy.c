@@ -1,19 +1,19 @@
-/* Elements into and out of growable arrays. */
+/* Copies elements into and out of growable arrays. */
 #include "foundation/gpu/array/array_internal.h"
 #include "foundation/gpu/device.h"
 #include "foundation/gpu/kernels/array/array_move.h"
 
 #include <inttypes.h>
 
-/* A copy is a call of the driver. From so many runs on, of less than so many bytes on the average,
- * one kernel moves them all; what goes to or comes from the host passes through a buffer. */
+/* A copy is a driver call. From this many runs on, if they are shorter than this on average, one
+ * kernel moves them all; data to or from the host passes through a buffer. */
 #define RUNS_MANY    16
 #define RUN_LARGE    (UINT64_C(1) << 20)
 #define BUFFER_BYTES (UINT64_C(16) << 20)
-/* Pages that one look at the table is to find. */
+/* Pages that one read of the table should cover. */
 #define PAGES_SEEN 512
 
-/* Where the elements of some pages lie. */
+/* Where the elements of some pages are. */
 struct extent {
     struct gpu_array *array;
     uint64_t first_page;
@@ -39,8 +39,8 @@ static void close_extent(struct extent *extent)
     memory_free(&extent->array->gpu->memory, extent->pages);
 }
 
-/* Where element i is; *count, at least 1 before, becomes how many of them follow in a row. Pages
- * that lie one behind the other are one. */
+/* Returns the address of element i. *count, at least 1, becomes the number of contiguous elements.
+ * Adjacent pages count as one run. */
 static gpu_address find_run(const struct extent *extent, uint64_t i, uint64_t *count)
 {
     const struct gpu_array *array = extent->array;
@@ -94,7 +94,7 @@ static gordian_status copy_runs(const struct extent *extent, uint64_t first, uin
 
 /* ---- by a kernel */
 
-/* While a service runs there may be no room for another kernel. */
+/* While a service runs there may be no capacity for another kernel. */
 static bool has_many_runs(const struct extent *extent, uint64_t first, uint64_t count)
 {
     struct gpu_array *array = extent->array;
@@ -131,7 +131,7 @@ static gordian_status launch_move(struct gpu_array *array, uint64_t first, uint6
     return gpu_launch(array->gpu, &launch, error);
 }
 
-/* As many at a time as the buffer has room for. */
+/* Moves as many at a time as fit the buffer. */
 static gordian_status move_by_buffer(struct gpu_array *array, uint64_t first, uint64_t count,
                                      bool in, uintptr_t other, gpu_address buffer, uint64_t most,
                                      gordian_error *error)
@@ -153,7 +153,7 @@ static gordian_status move_by_buffer(struct gpu_array *array, uint64_t first, ui
     return status != GORDIAN_OK ? status : gpu_wait(gpu, error);
 }
 
-/* *moved stays false where there is no memory for a buffer. */
+/* *moved stays false if there is no memory for a buffer. */
 static gordian_status move_by_kernel(struct gpu_array *array, uint64_t first, uint64_t count,
                                      enum direction direction, uintptr_t other, bool *moved,
                                      gordian_error *error)
@@ -176,7 +176,7 @@ static gordian_status move_by_kernel(struct gpu_array *array, uint64_t first, ui
     return status;
 }
 
-/* Moves elements between the array and `other`, in one piece on either side of the bus. */
+/* Moves elements between the array and `other`, which is contiguous host or device memory. */
 static gordian_status move_elements(struct gpu_array *array, uint64_t first, uint64_t count,
                                     enum direction direction, uintptr_t other, gordian_error *error)
 {

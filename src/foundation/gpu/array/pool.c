@@ -1,5 +1,5 @@
-/* Pools of chunks. The host changes them between kernels only; what kernels do is told in
- * gordian/array.h. */
+/* Memory pools of chunks. The host changes them between kernels only; gordian/array.h describes
+ * what kernels do. */
 #include "foundation/gpu/array/array_internal.h"
 #include "foundation/gpu/device.h"
 
@@ -16,7 +16,7 @@ static gordian_status read_next(const struct gpu_pool *pool, uint64_t *next, gor
 
 /* ---- opening and closing */
 
-/* Tables of `most` chunks: all free, in the order of their numbers. */
+/* Writes tables for `most` chunks: all free, in order. */
 static gordian_status write_tables(struct gpu_pool *pool, gordian_error *error)
 {
     const gordian_allocator *memory = &pool->gpu->memory;
@@ -89,7 +89,7 @@ void gpu_pool_destroy(struct gpu_pool *pool)
     memory_free(&gpu->memory, pool);
 }
 
-/* ---- its size */
+/* ---- size */
 
 gordian_status gpu_pool_reserve(struct gpu_pool *pool, uint64_t chunks, gordian_error *error)
 {
@@ -111,9 +111,10 @@ gordian_status gpu_pool_count(struct gpu_pool *pool, uint64_t *chunks, uint64_t 
     return read_next(pool, taken, error);
 }
 
-/* ---- taking and giving back */
+/* ---- taking and returning chunks */
 
-/* The chunks are owned before a page has them: whatever fails in between, none has two pages. */
+/* The chunks have owners before a page has them: whatever fails in between, no chunk has two pages.
+ */
 static gordian_status write_taken(struct gpu_pool *pool, uint64_t next, gpu_address entries,
                                   uint64_t count, uint64_t *words, uint32_t *order,
                                   gordian_error *error)
@@ -152,7 +153,7 @@ gordian_status pool_take(struct gpu_pool *pool, gpu_address entries, uint64_t co
     return status;
 }
 
-/* Moves the chunks given back behind those that stay taken; both keep their order. */
+/* Moves the returned chunks after those that stay taken. Both keep their order. */
 static void put_behind(uint32_t *order, uint64_t next, const uint8_t *given, uint32_t *moved)
 {
     uint64_t kept = 0, count = 0;
@@ -200,9 +201,9 @@ gordian_status pool_give(struct gpu_pool *pool, const uint64_t *chunks, uint64_t
     return status;
 }
 
-/* ---- giving memory back */
+/* ---- releasing memory */
 
-/* Behind those taken, the free chunks below `chunks`, then all others. */
+/* Orders the chunks after the taken ones: free chunks below `chunks`, then all others. */
 static void order_free(uint32_t *order, uint64_t next, uint64_t chunks, uint64_t all,
                        uint8_t *taken)
 {

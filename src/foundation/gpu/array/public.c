@@ -1,4 +1,4 @@
-/* Growable arrays for programs with CUDA of their own: <gordian/array.h>. */
+/* Growable arrays for programs with CUDA code of their own: <gordian/array.h>. */
 #include "foundation/gpu/array/array_internal.h"
 
 struct gordian_gpu {
@@ -9,8 +9,8 @@ struct gordian_gpu {
 struct gordian_array {
     struct gpu_array *array;
     gordian_allocator memory;
-    uint64_t watch; /* 0: it is not watched */
-    bool watched;   /* it has been, once */
+    uint64_t watch; /* 0: not watched */
+    bool watched;   /* it has been watched before */
     bool begun;     /* kernels may be using it */
 };
 
@@ -124,7 +124,7 @@ gordian_status gordian_array_begin_layout(gordian_array *array, uint32_t layout,
                     "compiled for layout %u of arrays, the library has %d: use its headers",
                     (unsigned)layout, GORDIAN_ARRAY_LAYOUT);
     TRY(check_idle(array, error));
-    TRY(gpu_wait(array->array->gpu, error)); /* nothing of ours is still under way */
+    TRY(gpu_wait(array->array->gpu, error)); /* none of our work is under way */
     TRY(start_watch(array, error));
     array->begun = true;
     *view = gpu_array_view(array->array);

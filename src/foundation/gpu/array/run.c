@@ -1,10 +1,10 @@
-/* Launching again until everything fits. */
+/* Repeats launches until all elements fit. */
 #include "foundation/gpu/array/array_internal.h"
 
 #include <inttypes.h>
 
-/* Room for what was refused and a half more; if there is not that much memory, for as much of
- * it as there is. GORDIAN_STATUS_MEMORY: no room at all. */
+/* Grows by half more than was refused, or, if there is less memory, by as much as there is.
+ * GORDIAN_STATUS_MEMORY: it cannot grow at all. */
 static gordian_status grow_by_refused(struct gpu_array *array, const struct gpu_array_count *count,
                                       gordian_error *error)
 {
@@ -42,8 +42,8 @@ static gordian_status launch_once(struct gpu_array *const *arrays, unsigned coun
     return status != GORDIAN_OK ? status : gpu_wait(arrays[0]->gpu, error);
 }
 
-/* Every array is settled, whatever happens to the others: none is left with a watch that is to
- * stop, or with refusals that the next launch would be blamed for. */
+/* Every array is settled, whatever happens to the others. So none is left with a running watch, or
+ * with refusals that would be attributed to the next launch. */
 gordian_status gpu_array_run(struct gpu_array *const *arrays, unsigned count,
                              const struct gpu_launch *launch, unsigned *launches,
                              gordian_error *error)

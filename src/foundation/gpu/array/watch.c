@@ -1,4 +1,4 @@
-/* The host's thread that grows a flat array while kernels push into it. */
+/* The watch: a host thread that grows a flat array while kernels push into it. */
 #include "foundation/gpu/array/array_internal.h"
 #include "foundation/gpu/device.h"
 
@@ -7,18 +7,18 @@
 #include <string.h>
 
 struct array_watch {
-    struct garray_desk *desk; /* here */
+    struct garray_desk *desk; /* host address */
     gpu_address desk_there;
     uint64_t ahead;
     bool wanted;  /* between gpu_array_watch and gpu_array_unwatch */
-    bool running; /* the thread is there */
+    bool running; /* the thread exists */
     pthread_t thread;
-    atomic_bool awake; /* by the thread */
+    atomic_bool awake; /* set by the thread */
     atomic_bool stop;
 };
 
-/* Maps memory up to `target` elements, a half more than there is if that goes. False: there is
- * none. */
+/* Maps memory for at least `target` elements, and half more than there is if possible. Returns
+ * false if there is none. */
 static bool grow_ahead(struct gpu_array *array, uint64_t target)
 {
     uint64_t more = array->capacity + array->capacity / 2;
@@ -34,7 +34,7 @@ static bool grow_ahead(struct gpu_array *array, uint64_t target)
     return true;
 }
 
-/* Without memory it stops: the kernels learn at the limit. */
+/* Without memory the thread ends; the kernels notice at the limit. */
 static void *watch_main(void *argument)
 {
     struct gpu_array *array = argument;
@@ -97,7 +97,7 @@ gordian_status watch_resume(struct gpu_array *array, gordian_error *error)
     return GORDIAN_OK;
 }
 
-/* The desk stays for the next time. */
+/* The desk stays for the next watch. */
 static gordian_status open_watch(struct gpu_array *array, gordian_error *error)
 {
     const gordian_allocator *memory = &array->gpu->memory;

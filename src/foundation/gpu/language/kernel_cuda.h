@@ -1,4 +1,4 @@
-/* The words of kernel.h in CUDA. */
+/* The operations of kernel.h in CUDA. */
 #pragma once
 
 #define DEVICE             static __device__ __forceinline__

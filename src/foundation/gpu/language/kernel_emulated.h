@@ -1,8 +1,8 @@
-/* The words of kernel.h in plain C, on the emulator (machine.h): each kernel thread is a fiber
- * that gives way at barriers, warp operations and whatever a waiting loop calls. */
+/* The operations of kernel.h in plain C, for the kernel emulator (machine.h): each kernel thread is
+ * a fiber that yields at barriers, warp operations and in waiting loops. */
 #pragma once
 
-/* What a kernel thread knows about itself. */
+/* A kernel thread's position. */
 struct emulated_thread {
     uint32_t thread, block, threads, blocks;
 };
@@ -13,7 +13,7 @@ struct emulated_kernel {
     size_t arguments_size;
 };
 
-/* The thread that runs now on this host thread; NULL outside of kernels. */
+/* The thread that runs on this host thread; NULL outside of kernels. */
 extern _Thread_local struct emulated_thread *emulated_thread
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 
@@ -32,19 +32,19 @@ enum emulated_warp_operation {
     EMULATED_WARP_MATCH,
 };
 
-/* Waits for all lanes of the mask and gives this lane's result. */
+/* Waits for all lanes of the mask and returns this lane's result. */
 uint64_t emulated_warp(enum emulated_warp_operation operation, uint32_t mask, uint64_t x,
                        uint32_t lane);
-/* Waits for the whole block; the number of its threads with x set. */
+/* Waits for the whole block and returns the number of its threads with x set. */
 uint32_t emulated_block(bool x);
-/* After a step that may be one of a waiting loop's: lets others run. `same`: nothing was changed
- * or learnt, so a kernel in which that is all that happens is stuck. */
+/* Called after a step that may belong to a waiting loop: lets other threads run. `same`: the step
+ * changed nothing and read nothing new. A kernel that only does such steps is stuck. */
 void emulated_step(bool same);
-/* After a load of a waiting loop: the value seen. */
+/* Called after a load in a waiting loop, with the value. */
 void emulated_seen(const volatile void *at, uint64_t x);
 void emulated_nap(uint32_t nanoseconds);
 uint64_t emulated_ns(void);
-/* The block's array for this declaration. */
+/* Returns the block's array for this declaration. */
 void *emulated_shared(const void *declaration, size_t bytes);
 void *emulated_shared_dynamic(void);
 void require_cooperative(void);
@@ -69,7 +69,7 @@ void trap(void) __attribute__((noreturn));
 #define GRID_SIZE    (emulated_thread->blocks)
 #define LANE         (emulated_thread->thread % WARP_SIZE)
 
-/* Types and names being declared cannot stand in parentheses. */
+/* Types and names in declarations cannot be in parentheses. */
 /* NOLINTBEGIN(bugprone-macro-parentheses) */
 #define SHARED(type, name, count)                                                                  \
     static const char name##_declaration = 0;                                                      \
@@ -229,7 +229,7 @@ EMULATED_ORDERED(_system, 32)
 EMULATED_ORDERED(_system, 64)
 #undef EMULATED_ORDERED
 
-/* ThreadSanitizer does not know fences. */
+/* ThreadSanitizer does not support fences. */
 DEVICE void fence_block(void)
 {
 #ifdef __SANITIZE_THREAD__
