@@ -1,5 +1,5 @@
-/* Every kernel of the library, one line each: GPU_KERNEL(name, file). Included with GPU_KERNEL
- * defined (kernel_set.c.in). */
+/* Every kernel of the library, one line each: GPU_KERNEL(name, file). The including file defines
+ * GPU_KERNEL (kernel_set.c.in). */
 
 GPU_KERNEL(trap_now, "trap.cu")
 

@@ -1,6 +1,6 @@
 /*
- * A growable array, in the library's kernels: <gordian/array_device.h>, which tells all about it,
- * with the words of language/kernel.h, so that it runs in the emulator as well.
+ * A growable array in the library's kernels: <gordian/array_device.h>, which documents it, written
+ * with the operations of language/kernel.h, so that it also runs in the kernel emulator.
  */
 #pragma once
 

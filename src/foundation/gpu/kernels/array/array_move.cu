@@ -1,5 +1,5 @@
-/* Moves elements between a growable array and memory in one piece: many small pages in one launch,
- * where copying page by page would be a call of the driver for each. */
+/* Moves elements between a growable array and contiguous memory: many small pages in one launch,
+ * where a copy page by page would take a driver call for each. */
 #include "foundation/gpu/kernels/array/array.h"
 #include "foundation/gpu/kernels/array/array_move.h"
 

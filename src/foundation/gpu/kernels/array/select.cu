@@ -1,14 +1,15 @@
 /*
- * Selection that keeps the order, and prefix sums. Both in three launches: every block counts its
- * tile, one block sums up over the tiles, every block writes its tile. No atomics, so the outcome
- * and its order are the same on every run.
+ * Stable selection (stream compaction) and prefix sums, each in three launches: every block counts
+ * its tile, one block computes the prefix sum of the tiles, every block writes its tile. There are
+ * no atomics, so the result and its order are the same on every run.
  */
 #include "foundation/gpu/kernels/array/select.h"
 #include "foundation/gpu/language/kernel.h"
 
 #define WARPS (SELECT_THREADS / WARP_SIZE)
 
-/* The sum of `x` over the threads before this one; *total over all. Of SELECT_THREADS threads. */
+/* Returns the sum of `x` over the threads before this one; *total is the sum over all
+ * SELECT_THREADS threads. */
 DEVICE uint32_t block_prefix(uint32_t x, uint32_t *warps, uint32_t *total)
 {
     uint32_t sum = x;
@@ -36,7 +37,7 @@ DEVICE uint32_t flag_word(const uint4 *four, uint32_t word)
     return word == 0 ? four->x : word == 1 ? four->y : word == 2 ? four->z : four->w;
 }
 
-/* Which of this thread's elements are selected, a bit each. */
+/* Returns a bit for each of this thread's elements that is selected. */
 DEVICE uint32_t selected_of(const struct select_arguments *a, uint32_t first)
 {
     if (first >= a->count)

@@ -1,43 +1,44 @@
 /*
- * The banker's algorithm on the device: what the host and the kernels of banker32.cu and
- * banker64.cu share. (banker_body.h tells how it works.)
+ * The banker's algorithm on the device: definitions that the host and the kernels of banker32.cu
+ * and banker64.cu share (banker_body.h explains the method).
  *
- * Units are 32 bits wide in one set of kernels and 64 in the other, whatever the totals need.
- * Matrices have a row a process; `stride` units from row to row. Beside them, for every resource,
- * its *order*: all processes (also ids not in use, which need nothing), those that need least
- * first.
+ * Units are 32 bits wide in one set of kernels and 64 in the other, as the totals need. Matrices
+ * have a row for each process; `stride` units from row to row. In addition every resource has an
+ * *order*: all processes (including unused ids, which need nothing), those that need least first.
  */
 #pragma once
 
 #include <stdint.h>
 
 #define BANKER_NONE         UINT32_MAX
-#define BANKER_THREADS      544u   /* the most of a block: 1024 resources, and a warp */
-#define BANKER_SORT_THREADS 1024u  /* the same, of one that sorts */
-#define BANKER_SMALL        65534u /* up to so many resources a count of them fits 16 bits */
-#define BANKER_SPAN         2u     /* resources that a thread looks after in a search */
-#define BANKER_COLUMN_BYTES 48u    /* a resource's part of struct columns, the wider kind */
+#define BANKER_THREADS      544u   /* most threads of a block: 1024 resources, and a warp */
+#define BANKER_SORT_THREADS 1024u  /* the same, for a block that sorts */
+#define BANKER_SMALL        65534u /* up to this many resources a count of them fits 16 bits */
+#define BANKER_SPAN         2u     /* resources of a thread in a search */
+#define BANKER_COLUMN_BYTES 48u    /* size of a resource's part of struct columns, the wider kind */
 
-/* In shared memory a search has the next entries of each order, if there is room: so many, the most
- * and the least, and 16 bytes between; and two of what a process holds. In bytes, for a thread: */
+/* A search keeps the next entries of each order in shared memory if they fit: the most and the
+ * least are given here, with 16 bytes between; and two of what a process holds. In bytes, for each
+ * thread: */
 #define BANKER_WINDOW_MOST  16u
 #define BANKER_WINDOW_LEAST 8u
 #define BANKER_NEAR_BYTES(window, unit)                                                            \
     (BANKER_SPAN * ((window)*2 * (unit) + 16) + BANKER_SPAN * (unit))
 
-#define BANKER_ROOM_STEP 8u /* the room for processes is a multiple of this: lines of orders */
-/* Entries behind the last order, so that looking ahead is harmless. */
+#define BANKER_ROOM_STEP 8u /* the capacity in processes is a multiple of this: lines of orders */
+/* Entries after the last order, so that reading ahead is harmless. */
 #define BANKER_PAD (2 * BANKER_WINDOW_MOST)
 
-/* A cell that has changed since the last launch, as it is now. The list is sorted by resource. */
+/* A cell that has changed since the last launch, with its present value. The list is sorted by
+ * resource. */
 struct banker_change {
     uint32_t resource;
     uint32_t process; /* BANKER_NONE: the free units of the resource, in `held` */
     uint64_t need, held;
 };
 
-/* Assumed: the process in question needs `need` of the resource, and `taken` of what was free are
- * not (the process has them). */
+/* An assumption: the process in question needs `need` of the resource, and `taken` of what was free
+ * are not (the process has them). */
 struct banker_want {
     uint32_t resource, unused;
     uint64_t need, taken;
@@ -52,23 +53,23 @@ struct banker_request {
 /* In device memory; the barrier zero before the first launch. */
 struct banker_control {
     uint32_t barrier[2]; /* a struct grid_barrier */
-    uint32_t finished;   /* processes that can finish: so many of the list */
-    uint32_t given;      /* of those, so many have given back what they hold */
+    uint32_t finished;   /* processes that can finish: the first ones of the list */
+    uint32_t given;      /* of those, the first ones have released what they hold */
     uint32_t round;
-    uint32_t searches; /* that one block has made alone */
+    uint32_t searches; /* made by one block alone */
     uint32_t over;     /* the last of them found the end */
 };
 
 /* In mapped host memory. */
 struct banker_result {
     uint32_t finished; /* how many can finish */
-    uint32_t fits;     /* the process in question can */
+    uint32_t fits;     /* the process in question can finish */
     uint32_t rounds, searches;
 };
 
 struct banker_sort_arguments {
     uint64_t need;   /* units, by process and resource */
-    uint64_t order;  /* entries, by resource and rank: made here */
+    uint64_t order;  /* entries, by resource and rank: the result */
     uint64_t spare;  /* entries: `process_room` for every block */
     uint64_t stride; /* of need */
     uint32_t process_room, resources;
@@ -84,27 +85,28 @@ struct banker_arguments {
     uint32_t resources;
 
     uint32_t process;                   /* in question; BANKER_NONE: nobody in particular */
-    uint32_t want_count, request_count; /* no requests: the one question above */
+    uint32_t want_count, request_count; /* 0 requests: the one question above */
     uint32_t group_count;               /* resources with changes */
-    uint32_t stop;                      /* at the process in question */
+    uint32_t stop;                      /* stop at the process in question */
     uint32_t small_counts;              /* counts are in shared memory, 16 bits each */
-    uint32_t window;                    /* they are, 32 bits each, and windows so long */
-    uint32_t small_bytes;               /* of those counts */
-    uint32_t pass_cells;   /* the grid looks at so many cells while a search frees one process */
+    uint32_t window;      /* counts are in shared memory, 32 bits each, and the length of windows */
+    uint32_t small_bytes; /* of those counts */
+    uint32_t pass_cells;  /* cells that the grid visits while a search frees one process */
     uint32_t search_below; /* a round that frees fewer is followed by a search */
-    uint32_t search_most;  /* and that gives way to a round when it frees more at once */
+    uint32_t search_most;  /* a search that frees more at once is followed by a round */
 
-    uint64_t changes; /* struct banker_change; where the groups start, and the end */
+    uint64_t changes; /* struct banker_change; the starts of the groups, and the end */
     uint64_t groups;  /* uint32_t */
-    uint64_t wants;   /* struct banker_want: first `want_count` that all share */
+    uint64_t wants;   /* struct banker_want: the first `want_count` are common to all */
     uint64_t requests;
     uint64_t answers; /* uint32_t, by request: it fits */
     uint64_t control, result;
 
     uint64_t work, taken, own; /* units, by resource; own: the need of the process in question */
-    uint64_t pointer; /* uint32_t, by resource: so many of its order need no more than work */
+    uint64_t
+        pointer; /* uint32_t, by resource: the entries of its order that need no more than work */
     uint64_t counts, round,
-        list; /* uint32_t, by process; the list: those that can finish, as found */
+        list; /* uint32_t, by process; the list: processes that can finish, as found */
 
     /* For every block that searches: */
     uint64_t columns;                /* struct column, by resource beyond the first ones */

@@ -1,27 +1,27 @@
 /*
- * The banker's algorithm: can everybody finish, if the question's assumptions were true? Included
- * by banker32.cu and banker64.cu, which say how wide a unit is (UNIT_BITS).
+ * The banker's algorithm: can all processes finish under the question's assumptions? Included by
+ * banker32.cu and banker64.cu, which define how wide a unit is (UNIT_BITS).
  *
  * One cooperative launch is one question, however many rounds it takes:
  *
- *   1. what has changed since the last launch is written into the matrices and the orders;
- *   2. `work` starts as what is free, less what the question assumes taken;
- *   3. rounds, as published: the grid looks at every process, those whose need is within `work`
- *      finish and give back what they hold. That is quick while many finish at once;
- *   4. after a round that freed few, one block goes on alone (banker_search.h) while the
- *      others wait, until it meets a level so wide that the grid is quicker again;
- *   5. it ends when nobody more can finish, or everybody can, or where only one process
- *      matters (`stop`), when that one can.
+ *   1. The changes since the last launch are written to the matrices and the orders.
+ *   2. `work` starts as what is free, minus what the question assumes taken.
+ *   3. Rounds, as published: the grid visits every process; those whose need is within `work`
+ * finish and release what they hold. This is fast while many finish at a time.
+ *   4. After a round that freed few, one block goes on alone (banker_search.h) while the others
+ * wait, until it meets a level so wide that the grid is faster again.
+ *   5. It ends when no more processes can finish, or all can, or, where only one process matters
+ *      (`stop`), when that one can.
  *
- * Who finishes in which round does not depend on who found it out, so the rounds, and any order
- * of finishing made from them, are the same at every launch.
+ * The round in which a process finishes does not depend on which thread found it, so the rounds,
+ * and any order of finishing derived from them, are the same at every launch.
  *
- * Many questions at once. Let each of several requests be made alone; `taken` is the most of each
- * resource that any of them takes. Whoever can finish with that much gone can finish under each of
- * the requests, so the grid finds these once, and then every block takes requests from where that
- * ended: `work` is more by what this request does not take, and only who is left over matters. Its
- * process fits, or it does not: the state was safe before, so if that one can finish, all
- * can (whoever came before the others in the old order still does).
+ * Many questions at once. Each of several requests is judged by itself; `taken` is the most of each
+ * resource that any of them takes. A process that can finish with that much gone can finish under
+ * each of the requests, so the grid finds these once. Then every block takes requests from where
+ * that ended: `work` is larger by what this request does not take, and only the remaining processes
+ * matter. The request's process fits, or it does not. The state was safe before, so if that one can
+ * finish, all can (the ones before the others in the old order still can).
  */
 #include "foundation/gpu/kernels/banker/banker_order.h"
 #include "foundation/gpu/kernels/banker/banker_search.h"
@@ -30,7 +30,7 @@
 
 /* ------------------------------------------------------------------ setting up */
 
-/* `work`, and what the question assumes of its process; by the first block. */
+/* Sets `work` and what the question assumes of its process; by the first block. */
 DEVICE void set_up_question(const banker *a)
 {
     const struct banker_want *wants = GPU_POINTER(const struct banker_want, a->wants);
@@ -74,7 +74,7 @@ DEVICE void set_up(const banker *a)
 
 /* ------------------------------------------------------------------ the first block alone */
 
-/* Everything in shared memory that a search needs. */
+/* Prepares everything in shared memory that a search needs. */
 DEVICE void prepare_search(const banker *a, struct search *s)
 {
     SHARED(uint4, record_words, 3 * RECORD / 4);
@@ -93,7 +93,7 @@ DEVICE void prepare_search(const banker *a, struct search *s)
         GPU_POINTER(struct columns, a->columns) + (uint64_t)BLOCK_INDEX * (a->stride / SPAN);
 }
 
-/* Goes on from a round in which list[given..finished) were found. */
+/* Continues after a round in which list[given..finished) were found. */
 DEVICE void lead_search(const banker *a, uint32_t round, uint32_t given, uint32_t finished)
 {
     struct search s;
@@ -125,7 +125,7 @@ DEVICE void lead_search(const banker *a, uint32_t round, uint32_t given, uint32_
         store_release32(&CONTROL->searches, CONTROL->searches + 1);
 }
 
-/* The others wait for it without getting in its way. */
+/* The others wait for it without disturbing it. */
 DEVICE void await_search(const banker *a, uint32_t searches)
 {
     if (THREAD_INDEX == 0)
@@ -135,7 +135,8 @@ DEVICE void await_search(const banker *a, uint32_t searches)
 
 /* ------------------------------------------------------------------ rounds and searches */
 
-/* Is a search quicker than another round, after one that found `fresh` with `left` to go? */
+/* Tells whether a search is faster than another round, after one that found `fresh` with `left` to
+ * go. */
 DEVICE bool search_pays(const banker *a, uint32_t fresh, uint32_t left)
 {
     uint64_t cells = (uint64_t)left * a->resources;
@@ -148,7 +149,8 @@ DEVICE bool question_settled(const banker *a)
            *(volatile uint32_t *)&finish_round(a)[a->process] != BANKER_NONE;
 }
 
-/* Steps 3 to 5. All blocks decide alike: they look at the same words between the same barriers. */
+/* Steps 3 to 5. All blocks make the same decisions: they read the same words between the same
+ * barriers. */
 DEVICE void reduce_state(const banker *a)
 {
     volatile struct banker_control *control = CONTROL;
@@ -182,7 +184,7 @@ DEVICE void reduce_state(const banker *a)
 
 /* ------------------------------------------------------------------ many requests */
 
-/* The state of a request: what its process needs, and `work` where the common part ended. */
+/* Sets up a request: what its process needs, and `work` where the common part ended. */
 DEVICE void set_up_request(const banker *a, struct banker_request request, unit *own, unit *start)
 {
     const struct banker_want *wants =
@@ -200,7 +202,7 @@ DEVICE void set_up_request(const banker *a, struct banker_request request, unit 
     block_barrier();
 }
 
-/* Can the process of the request finish? By a block. */
+/* Tells whether the process of the request can finish. By a block. */
 DEVICE bool judge_request(const banker *a, struct search *s, struct banker_request request)
 {
     unit *own = GPU_POINTER(unit, a->own_rows) + BLOCK_INDEX * a->stride;
@@ -218,7 +220,7 @@ DEVICE bool judge_request(const banker *a, struct search *s, struct banker_reque
     open_search(s, start, &home);
     if (s->own_short[0] == 0)
         return true;
-    block_barrier(); /* all have looked */
+    block_barrier(); /* all threads have read */
     return run_search(s, &home, BANKER_NONE, true);
 }
 

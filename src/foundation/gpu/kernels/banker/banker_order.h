@@ -1,11 +1,11 @@
-/* The orders: made by sorting, kept by moving one entry at a time. */
+/* The orders: built by sorting, maintained by moving one entry at a time. */
 #pragma once
 
 #include "foundation/gpu/kernels/banker/banker.h"
 #include "foundation/gpu/kernels/banker/banker_unit.h"
 
-/* Entries sorted in shared memory at a time. (Few in the emulator, so that the tests see several
- * runs merged.) */
+/* Entries sorted in shared memory at a time. Few in the emulator, so that tests see several runs
+ * merged. */
 #ifdef __CUDACC__
 #define TILE 2048u
 #else
@@ -33,7 +33,7 @@ DEVICE void sort_tile(entry *tile)
     block_barrier();
 }
 
-/* The column of need, in sorted runs of a tile each. */
+/* Writes the column of need in sorted runs of a tile each. */
 DEVICE void sort_runs(const struct banker_sort_arguments *a, uint32_t resource, entry *to)
 {
     SHARED(entry, tile, TILE);
@@ -51,7 +51,7 @@ DEVICE void sort_runs(const struct banker_sort_arguments *a, uint32_t resource, 
     }
 }
 
-/* How many of these sorted entries are less than `key`. */
+/* Returns how many of these sorted entries are less than `key`. */
 DEVICE uint32_t rank_of(const entry *sorted, uint32_t count, entry key)
 {
     uint32_t low = 0;
@@ -82,7 +82,7 @@ DEVICE void merge_runs(const entry *from, entry *to, uint32_t count, uint32_t le
     block_barrier();
 }
 
-/* One block makes the order of one resource at a time. */
+/* One block builds the order of one resource at a time. */
 KERNEL_BOUNDED(BANKER_KERNEL(sort), struct banker_sort_arguments, BANKER_SORT_THREADS, 1)
 {
     uint32_t passes = 0;
@@ -91,7 +91,7 @@ KERNEL_BOUNDED(BANKER_KERNEL(sort), struct banker_sort_arguments, BANKER_SORT_TH
     entry *spare = GPU_POINTER(entry, a.spare) + (uint64_t)BLOCK_INDEX * a.process_room;
     for (uint32_t resource = BLOCK_INDEX; resource < a.resources; resource += GRID_SIZE) {
         entry *order = GPU_POINTER(entry, a.order) + (uint64_t)resource * a.process_room;
-        /* So that the last pass ends where it should. */
+        /* So that the last pass ends in `order`. */
         entry *from = passes % 2 ? spare : order, *to = passes % 2 ? order : spare;
         sort_runs(&a, resource, from);
         uint32_t length = TILE;
@@ -106,7 +106,8 @@ KERNEL_BOUNDED(BANKER_KERNEL(sort), struct banker_sort_arguments, BANKER_SORT_TH
 
 /* ------------------------------------------------------------------ changes */
 
-/* As rank_of, by a whole block: a look at one entry a thread narrows it down a thousandfold. */
+/* As rank_of, by a whole block: reading one entry for each thread reduces the range a thousandfold.
+ */
 DEVICE uint32_t block_rank_of(const entry *sorted, uint32_t count, entry key)
 {
     uint32_t low = 0;
@@ -151,7 +152,7 @@ DEVICE void move_entry(entry *order, uint32_t count, entry before, entry after)
 {
     uint32_t old = block_rank_of(order, count, before), place = block_rank_of(order, count, after);
     if (place > old) {
-        place--; /* its own old place is among those below */
+        place--; /* its own old place is among the lower ones */
         shift_down(order, old, place);
     } else {
         shift_up(order, place, old);

@@ -1,4 +1,4 @@
-/* Rounds: the whole grid looks at everybody, all who fit give back what they hold. */
+/* Rounds: the whole grid visits all processes; those that fit release what they hold. */
 #pragma once
 
 #include "foundation/gpu/kernels/banker/banker.h"
@@ -18,21 +18,21 @@ DEVICE uint32_t *finish_round(const banker *a)
     return GPU_POINTER(uint32_t, a->round);
 }
 
-/* What the process needs, as the question has it. */
+/* Returns what the process needs under the question's assumptions. */
 DEVICE const unit *need_row(const banker *a, uint32_t process)
 {
     return process == a->process ? GPU_POINTER(const unit, a->own)
                                  : GPU_POINTER(const unit, a->need) + process * a->stride;
 }
 
-/* What it gives back of the resource. */
+/* Returns what it releases of the resource. */
 DEVICE unit given_by(const banker *a, uint32_t process, uint32_t resource)
 {
     unit held = GPU_POINTER(const unit, a->held)[process * a->stride + resource];
     return process == a->process ? held + GPU_POINTER(const unit, a->taken)[resource] : held;
 }
 
-/* Is the row within `work`? By a warp. */
+/* Tells whether the row is within `work`. By a warp. */
 DEVICE bool row_fits(const banker *a, const unit *row)
 {
     const group *need = (const group *)row, *work = GPU_POINTER(const group, a->work);
@@ -51,7 +51,7 @@ DEVICE bool row_fits(const banker *a, const unit *row)
     return true;
 }
 
-/* Puts all who fit into the list. */
+/* Puts all processes that fit into the list. */
 DEVICE void look_round(const banker *a, uint32_t round)
 {
     uint32_t *rounds = finish_round(a), *list = GPU_POINTER(uint32_t, a->list);
@@ -65,8 +65,8 @@ DEVICE void look_round(const banker *a, uint32_t round)
     }
 }
 
-/* Adds what list[from..to) hold to `work`. A thread has a column; where there are more threads,
- * teams of them share the rows of their block. */
+/* Adds what list[from..to) hold to `work`. A thread has a column; if there are more threads, groups
+ * of them share the rows of their block. */
 DEVICE void give_back(const banker *a, uint32_t from, uint32_t to)
 {
     const uint32_t *list = GPU_POINTER(const uint32_t, a->list);
@@ -85,7 +85,7 @@ DEVICE void give_back(const banker *a, uint32_t from, uint32_t to)
     }
 }
 
-/* How many of the order of a resource need no more than `work` of it. */
+/* Returns how many entries of a resource's order need no more than `work` of it. */
 DEVICE uint32_t reach_of(const banker *a, uint32_t resource, unit work)
 {
     const entry *order = GPU_POINTER(const entry, a->order) + (uint64_t)resource * a->process_room;
@@ -102,7 +102,7 @@ DEVICE uint32_t reach_of(const banker *a, uint32_t resource, unit work)
     return low;
 }
 
-/* Of how many resources a row needs more than `work`. By a warp. */
+/* Returns how many resources a row needs more of than `work`. By a warp. */
 DEVICE uint32_t row_short(const banker *a, const unit *row)
 {
     const group *need = (const group *)row, *work = GPU_POINTER(const group, a->work);
@@ -113,9 +113,9 @@ DEVICE uint32_t row_short(const banker *a, const unit *row)
     return warp_reduce_add(WARP_ALL, over);
 }
 
-/* What a search starts from: where `work` reaches to in every order, and by how many resources
- * everybody is short. Whoever has finished, and the process in question, which is looked after
- * apart, get a count that never comes down to nothing. */
+/* The start of a search: the place that `work` reaches in every order, and how many resources every
+ * process is short of. Finished processes, and the process in question, which is handled
+ * separately, get a count that never falls to zero. */
 DEVICE void count_short(const banker *a)
 {
     const uint32_t *rounds = finish_round(a);

@@ -1,27 +1,27 @@
 /*
- * A search by one block: Holt's way, for when few are freed at a time.
+ * The safety algorithm by one block, after Holt: for when few processes are freed at a time.
  *
- * Every thread has some columns, resources that lie side by side, and for each a pointer into
- * the resource's order: those before it need no more than `work`. Every process has a count of the
- * resources it is short of. When somebody gives back what it holds, each thread adds its part,
- * moves its pointers on as far as `work` now reaches, and takes one off the count of everybody
- * passed; a count that gets to nothing puts its process into the queue. All who are in the queue at
- * once are one *level*, the same as a round of the whole grid; a level costs one barrier of the
- * block, and every cell is met once in all.
+ * Every thread has some columns, adjacent resources, and for each a pointer into the resource's
+ * order: the entries before it need no more than `work`. Every process has a count of the resources
+ * it is short of. When a process releases what it holds, each thread adds its part, moves its
+ * pointers on as far as `work` now reaches, and decrements the count of every process it passes. A
+ * process whose count becomes zero is queued. All that are in the queue at a time are one *level*,
+ * the same as a round of the whole grid. A level costs one barrier of the block, and every cell is
+ * visited once in all.
  *
- * Latency is everything here: who is freed next is known only at the end of a level, and
- * then there is the way to memory for the row it holds. So the rest is kept short: few warps with
- * several columns a lane, and one vote in which a warp that has nothing to do finds that out; the
- * next entries of every order in a *window* in shared memory, filled again from behind while others
- * are waited for; counts in shared memory, where they fit. And who is freed next is guessed, a
- * level before: its row is on its way by then, and only a wrong guess has to wait for another.
+ * Latency dominates: the next processes to be freed are known only at the end of a level, and then
+ * the rows they hold have to be fetched. So the rest is kept short: few warps with several columns
+ * a lane; one vote by which a warp without work finds that out; the next entries of every order in
+ * a *window* in shared memory, refilled while others are waited for; counts in shared memory if
+ * they fit. The next process to be freed is guessed a level before, so its row has been requested
+ * by then, and only a wrong guess has to wait for another.
  */
 #pragma once
 
 #include "foundation/gpu/kernels/banker/banker_rounds.h"
 
-/* Words of a level's record in shared memory. (Few in the emulator, so that the tests see members
- * that have no room there.) */
+/* Words of a level's record in shared memory. Few in the emulator, so that tests see members that
+ * do not fit. */
 #ifdef __CUDACC__
 #define RECORD 128u
 #else
@@ -30,55 +30,55 @@
 
 enum {
     RECORD_COUNT,    /* of the members */
-    RECORD_GUESS,    /* who may well be freed next: who came next in the order in which the first
-                        member was passed last; or BANKER_NONE */
+    RECORD_GUESS,    /* the process that may be freed next: the next one in the order in which the
+                        first member was passed last; or BANKER_NONE */
     RECORD_RESOURCE, /* of that order; valid with a guess only */
     RECORD_RANK,     /* in it, of the guess */
-    RECORD_MEMBERS,  /* as far as there is room */
+    RECORD_MEMBERS,  /* as many as fit */
 };
 
-#define LATER 8u /* so many ranks after the guess rows are fetched */
+#define LATER 8u /* rows are fetched this many ranks after the guess */
 
 #define OWN_FITS 0x80000000u /* in a record's number: the process in question is among them */
 
-/* A window's slot is an entry's rank modulo its length. It is filled by halves: at the start of a
- * level at least a half is there, from the pointer on. `window` below is its length, a constant in
- * each of the calls; 0: there is none, all is read from afar. */
+/* An entry is in the window slot of its rank modulo the length. Windows are filled by halves: at
+ * the start of a level at least a half is there, from the pointer on. `window` below is the length,
+ * a constant in each of the calls; 0: there is none, and entries are read from device memory. */
 #define PITCH(window) ((window) + CHUNK)
-#define CHUNK         (16u / (uint32_t)sizeof(entry)) /* entries copied at once */
+#define CHUNK         (16u / (uint32_t)sizeof(entry)) /* entries copied at a time */
 
-/* SPAN resources side by side. */
+/* SPAN adjacent resources. */
 struct columns {
     unit work[SPAN];
-    unit own[SPAN]; /* the need of the process in question, less one: more than any work,
-                        where it is not, or no longer, short */
+    unit own[SPAN]; /* the need of the process in question, minus one: more than any work if it is
+                       not, or no longer, short */
     uint32_t pointer[SPAN];
     uint32_t filled[SPAN]; /* the window has the order up to here */
     entry next[SPAN];      /* at the pointer */
-    uint32_t guessed;      /* what this process holds was asked for a level ago */
+    uint32_t guessed;      /* the holdings of this process were requested a level ago */
 };
 
-/* What the host sets aside for each resource. */
+/* The size that the host reserves for each resource. */
 typedef char columns_fit[sizeof(struct columns) <= SPAN * BANKER_COLUMN_BYTES ? 1 : -1];
 
 struct search {
     const banker *a;
-    uint32_t process; /* in question; BANKER_NONE: nobody */
+    uint32_t process; /* in question; BANKER_NONE: none */
     const unit *own;  /* what it needs */
     bool record;      /* rounds */
     uint32_t round;   /* of those freed now */
 
     uint32_t *queue;
     uint32_t head, count; /* of the queue: this level */
-    uint32_t later;       /* whose row may be wanted some levels on; of the last warp */
+    uint32_t later;       /* the process whose row may be needed in some levels; of the last warp */
 
     struct columns *columns; /* beyond one span a thread */
-    uint32_t *counts;        /* where they are not in shared memory */
+    uint32_t *counts;        /* if they are not in shared memory */
     /* In shared memory: */
     uint32_t *small_counts;       /* of 16 bits, or with windows of 32 */
-    span *ahead;                  /* by thread: what the process guessed holds */
+    span *ahead;                  /* by thread: what the guessed process holds */
     entry *windows;               /* by thread, and again for the next column of each */
-    uint32_t *now, *then, *spare; /* records: of this level, the next, and the last */
+    uint32_t *now, *then, *spare; /* records: of this level, the next, and the previous */
     uint32_t *own_short;          /* [0]: resources the process in question is short of */
 };
 
@@ -89,10 +89,10 @@ DEVICE uint32_t span_count(const banker *a)
 
 /* ------------------------------------------------------------------ counts */
 
-/* Takes `less` off the count: what is left. */
+/* Subtracts `less` from the count and returns what is left. */
 DEVICE uint32_t count_down(const struct search *s, uint32_t process, uint32_t less, uint32_t window)
 {
-    if (window || s->a->window) /* columns beyond the first are read from afar all the same */
+    if (window || s->a->window) /* columns beyond the first are in device memory all the same */
         return atomic_add32(&s->small_counts[process], 0u - less) - less;
     if (s->a->small_counts) {
         uint32_t shift = process % 2 * 16;
@@ -102,7 +102,7 @@ DEVICE uint32_t count_down(const struct search *s, uint32_t process, uint32_t le
     return atomic_add32(&s->counts[process], 0u - less) - less;
 }
 
-/* By the block: a search's own counts, with the process in question out of reach. */
+/* By the block: copies the counts for a search, with the process in question out of reach. */
 DEVICE void copy_counts(const struct search *s)
 {
     const banker *a = s->a;
@@ -135,7 +135,7 @@ DEVICE void copy_counts(const struct search *s)
 #define COPIES(what)
 #endif
 
-/* 16 bytes on their way into shared memory, by a thread for itself. */
+/* Starts a copy of 16 bytes to shared memory, by a thread for itself. */
 DEVICE void copy_entries(entry *to, const entry *from)
 {
 #ifdef COPY_AHEAD
@@ -158,13 +158,13 @@ DEVICE void copy_span(span *to, const span *from)
 #endif
 }
 
-/* Ends a batch of copies. In each level there are two: the row guessed, then the orders. */
+/* Ends a batch of copies. Each level has two: the guessed row, then the orders. */
 DEVICE void copies_close(void)
 {
     COPIES("commit_group");
 }
 
-/* Until all batches but the last one are there. */
+/* Waits until all batches except the last one have arrived. */
 DEVICE void copies_wait_but_one(void)
 {
     COPIES("wait_group 1");
@@ -180,8 +180,7 @@ DEVICE const entry *order_of(const struct search *s, uint32_t resource)
     return GPU_POINTER(const entry, s->a->order) + (uint64_t)resource * s->a->process_room;
 }
 
-/* A thread's windows are a block's width apart, so that lanes side by side do not meet in a bank.
- */
+/* A thread's windows are a block's width apart, so that adjacent lanes use different banks. */
 DEVICE entry *window_of(const struct search *s, uint32_t i, uint32_t window)
 {
     return s->windows + (i * BLOCK_SIZE + THREAD_INDEX) * PITCH(window);
@@ -194,7 +193,7 @@ DEVICE entry next_entry(const struct search *s, const struct columns *c, uint32_
                   : order_of(s, first + i)[c->pointer[i]];
 }
 
-/* Asks for the halves that have been passed. */
+/* Requests the halves that have been passed. */
 DEVICE void fill_windows(const struct search *s, struct columns *c, uint32_t first, uint32_t window)
 {
     UNROLL
@@ -209,7 +208,7 @@ DEVICE void fill_windows(const struct search *s, struct columns *c, uint32_t fir
         }
 }
 
-/* Moves the pointers of these columns on. */
+/* Moves the pointers of these columns. */
 DEVICE void step_columns(const struct search *s, struct columns *c, uint32_t first,
                          const bool *which, uint32_t window)
 {
@@ -247,7 +246,7 @@ DEVICE void retire_process(const struct search *s, uint32_t process, uint32_t fl
     }
 }
 
-/* Columns whose next process is within `work`. Are there any? */
+/* Finds the columns whose next process is within `work`, and tells whether there are any. */
 DEVICE bool due_columns(const struct search *s, const struct columns *c, bool *due)
 {
     bool any = false;
@@ -259,8 +258,8 @@ DEVICE bool due_columns(const struct search *s, const struct columns *c, bool *d
     return any;
 }
 
-/* Is everybody due in the warp the same? Who: in *process. By a warp, of which these lanes have
- * some. */
+/* Tells whether all due columns in the warp have the same process, which is *process. By the given
+ * lanes of a warp. */
 DEVICE bool all_the_same(const struct columns *c, const bool *due, uint32_t lanes,
                          uint32_t *process)
 {
@@ -277,8 +276,8 @@ DEVICE bool all_the_same(const struct columns *c, const bool *due, uint32_t lane
     return warp_all(WARP_ALL, same);
 }
 
-/* Who was passed in a lane's columns, and what was left of the counts: that takes its time to come
- * back, so all else is done before it is looked at. */
+/* The processes passed in a lane's columns, and the old values of their counts. Those take time to
+ * arrive, so everything else is done before they are used. */
 struct passed {
     uint32_t process[SPAN], left[SPAN];
 };
@@ -290,7 +289,7 @@ DEVICE void none_passed(struct passed *p)
         p->left[i] = 1;
 }
 
-/* Those of whose counts nothing was left are freed; who comes next there may well be soon. */
+/* Processes whose count became zero are freed; the next ones there may be freed soon. */
 DEVICE void retire_passed(const struct search *s, const struct columns *c, uint32_t first,
                           const struct passed *p)
 {
@@ -309,8 +308,8 @@ DEVICE void retire_passed(const struct search *s, const struct columns *c, uint3
         }
 }
 
-/* All columns due in the warp pass this process: one lane counts for all. By a warp, of which these
- * lanes are due. */
+/* All due columns in the warp pass this process: one lane counts for all. By the due lanes of a
+ * warp. */
 DEVICE void count_together(const struct search *s, uint32_t process, const bool *due,
                            uint32_t lanes, struct passed *p, uint32_t window)
 {
@@ -332,7 +331,7 @@ DEVICE void count_together(const struct search *s, uint32_t process, const bool 
     }
 }
 
-/* Each column for itself. */
+/* Counts for each column separately. */
 DEVICE void count_apart(const struct search *s, const struct columns *c, const bool *due,
                         struct passed *p, uint32_t window)
 {
@@ -345,9 +344,9 @@ DEVICE void count_apart(const struct search *s, const struct columns *c, const b
     }
 }
 
-/* Moves the pointers as far as `work` reaches. Lanes often pass the same process together; when
- * they do not, they are not asked again in this level. By a warp; `any`: of its lane's columns are
- * due. */
+/* Moves the pointers as far as `work` reaches. Lanes often pass the same process together; once
+ * they do not, this is not checked again in this level. By a warp; `any`: some of the lane's
+ * columns are due. */
 DEVICE void advance_columns(const struct search *s, struct columns *c, uint32_t first, bool *due,
                             bool any, uint32_t window)
 {
@@ -371,7 +370,7 @@ DEVICE void advance_columns(const struct search *s, struct columns *c, uint32_t 
     retire_passed(s, c, first, &p);
 }
 
-/* The process in question is short of one resource less, or more. By a warp. */
+/* The process in question is short of one or more resources less. By a warp. */
 DEVICE void meet_own(const struct search *s, struct columns *c)
 {
     uint32_t met = 0;
@@ -386,7 +385,7 @@ DEVICE void meet_own(const struct search *s, struct columns *c)
         retire_process(s, s->process, OWN_FITS, BANKER_NONE, 0, 0);
 }
 
-/* Adds what this level's members give back, and asks for what the next one may. */
+/* Adds what this level's members release, and requests what the next level may need. */
 DEVICE void gain_units(const struct search *s, struct columns *c, uint32_t index, uint32_t window)
 {
     const span *held = GPU_POINTER(const span, s->a->held) + index;
@@ -408,13 +407,13 @@ DEVICE void gain_units(const struct search *s, struct columns *c, uint32_t index
         copy_span(&s->ahead[THREAD_INDEX], &held[guess * row]);
 }
 
-/* A level, in the columns of a span each lane. By a warp; `there`: the lane has one. */
+/* A level, in the columns of a span for each lane. By a warp; `there`: the lane has one. */
 DEVICE void pass_level(const struct search *s, struct columns *c, uint32_t index, bool there,
                        uint32_t window)
 {
     bool met = false;
     if (window)
-        copies_wait_but_one(); /* the row guessed */
+        copies_wait_but_one(); /* the guessed row */
     if (there)
         gain_units(s, c, index, window);
     if (window)
@@ -436,7 +435,7 @@ DEVICE void pass_level(const struct search *s, struct columns *c, uint32_t index
 
 /* ------------------------------------------------------------------ from start to end */
 
-/* Columns that are not there have a pointer at the end. */
+/* Columns that do not exist have a pointer at the end. */
 DEVICE void no_columns(const struct search *s, struct columns *c)
 {
     UNROLL
@@ -450,7 +449,7 @@ DEVICE void no_columns(const struct search *s, struct columns *c)
     c->guessed = BANKER_NONE;
 }
 
-/* Of how many the process in question is short. */
+/* Counts the resources that the process in question is short of. */
 DEVICE uint32_t open_columns(const struct search *s, struct columns *c, uint32_t index,
                              const unit *start, uint32_t window)
 {
@@ -471,7 +470,7 @@ DEVICE uint32_t open_columns(const struct search *s, struct columns *c, uint32_t
         }
     }
     if (window) {
-        copies_wait(); /* a search before may have left some under way */
+        copies_wait(); /* an earlier search may have left copies under way */
         fill_windows(s, c, SPAN * index, window);
         copies_wait();
     }
@@ -482,7 +481,7 @@ DEVICE uint32_t open_columns(const struct search *s, struct columns *c, uint32_t
     return lacking;
 }
 
-/* By the block: counts, columns, and by how much the process in question is short. */
+/* By the block: sets up counts, columns, and what the process in question is short of. */
 DEVICE void open_search(struct search *s, const unit *start, struct columns *home)
 {
     const banker *a = s->a;
@@ -531,7 +530,7 @@ DEVICE void pass_all(const struct search *s, struct columns *home)
     }
 }
 
-/* Into the second-level cache. */
+/* Prefetches to the second-level cache. */
 DEVICE void prefetch_line(const void *at)
 {
 #ifdef __CUDA_ARCH__
@@ -541,9 +540,9 @@ DEVICE void prefetch_line(const void *at)
 #endif
 }
 
-/* What can be done beside a level: writes down who was freed by the last one, and fetches the row
- * of somebody who may be in some levels. By the last warp, which the host leaves without columns
- * if it can. */
+/* Work in parallel with a level: records the processes that the last one freed, and fetches the row
+ * of a process that may be freed in some levels. By the last warp, to which the host assigns no
+ * columns if possible. */
 DEVICE void keep_books(struct search *s)
 {
     const banker *a = s->a;
@@ -564,12 +563,12 @@ DEVICE void keep_books(struct search *s)
         s->later = entry_process(order_of(s, s->now[RECORD_RESOURCE])[rank]);
 }
 
-/* Levels until nobody is freed, or more than `most` at once, or (`stop`) the process in question
- * fits, which is what comes back. By a block. */
+/* Runs levels until no process is freed, or more than `most` at once, or (`stop`) the process in
+ * question fits, which it returns. By a block. */
 DEVICE bool run_search(struct search *s, struct columns *home, uint32_t most, bool stop)
 {
     for (;;) {
-        if (THREAD_INDEX == 0) /* read for the last time before the last barrier */
+        if (THREAD_INDEX == 0) /* last read before the last barrier */
             s->spare[RECORD_COUNT] = 0;
         pass_all(s, home);
         block_barrier();
@@ -589,7 +588,7 @@ DEVICE bool run_search(struct search *s, struct columns *home, uint32_t most, bo
     }
 }
 
-/* What there is at the end, for the rounds that follow. By a block. */
+/* Stores the final state for the rounds that follow. By a block. */
 DEVICE void put_work(const struct search *s, const struct columns *home, unit *work)
 {
     uint32_t spans = span_count(s->a);

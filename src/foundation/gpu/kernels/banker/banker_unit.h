@@ -1,5 +1,5 @@
-/* Units of 32 or 64 bits (UNIT_BITS), and an entry of an order: what a process needs, and which
- * one it is; sorted by both, so that no two are equal. */
+/* Units of 32 or 64 bits (UNIT_BITS), and entries of an order: a process and its need; sorted by
+ * both, so that no two are equal. */
 #pragma once
 
 #include "foundation/gpu/kernels/banker/banker.h"
@@ -11,7 +11,7 @@
 
 typedef uint32_t unit;
 typedef uint64_t entry;
-typedef uint4 group; /* units moved at once */
+typedef uint4 group; /* units moved at a time */
 
 #define GROUP               4u
 #define atomic_add_unit     atomic_add32
@@ -37,7 +37,7 @@ DEVICE bool entry_less(entry x, entry y)
     return x < y;
 }
 
-/* How many of these needs exceed the work? */
+/* Counts the needs that exceed the work. */
 DEVICE uint32_t exceeding(group need, group work)
 {
     return (uint32_t)(need.x > work.x) + (need.y > work.y) + (need.z > work.z) + (need.w > work.w);

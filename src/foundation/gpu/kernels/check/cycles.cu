@@ -1,41 +1,42 @@
 /*
- * Single-unit snapshots on the device: who leads into a cycle, and every cycle in order.
+ * Single-unit snapshots on the device: finds the processes that lead into a cycle, and lists every
+ * cycle in order.
  *
  * Every process leads to at most one other, next[p] = holder[wait[p]]. Following one chain is slow,
  * so a few hundred thousand are followed at a time, and every process is passed once:
  *
- * Chases (cycles_chase). link[x] is next[x] until somebody claims x, then CHASED | a chase, for
- * good: claiming is one compare-exchange, which only the first can win. A chase starts at a process
- * nobody has claimed and goes on, claiming as it goes, until it comes to x claimed already,
- * by chase d (maybe itself): it *led into* d. Who can run is claimed by RUNS from the start. A
- * start whose next process is claimed takes that one's claim over and needs no chase.
+ * Chases (cycles_chase). link[x] is next[x] until a chase claims x, then CHASED | a chase, for
+ * ever: claiming is one compare-exchange, which only the first can win. A chase starts at an
+ * unclaimed process and claims one process after another until it comes to an x that is claimed
+ * already, by chase d (maybe itself): it *led into* d. RUNS claims processes that can run from the
+ * start. A start whose next process is claimed takes that claim over and needs no chase.
  *
- * Why that is exact. Go down the path of a process: the claims along it are those of one chase c,
- * at least once, then those of the chase that c led into, and so on; a claim taken
- * over is that of the process that follows. So a path ends at one who can run if and only if its
- * chases lead to RUNS, and goes round a cycle if and only if its chases lead round a
- * *circle*, which is that cycle, cut into one *piece* for each of its chases. Not every
- * process of a cycle can have taken its claim over: the one it took it from had it before.
- * It ends: every step of a thread either claims a process or goes on in its range.
- * Which chases there are depends on who came first, the answer does not.
+ * Why this is exact. Along the path of a process, the claims are those of one chase c, at least
+ * once, then those of the chase that c led into, and so on; a claim that was taken over is that of
+ * the following process. So a path ends at a running process if and only if its chases lead to
+ * RUNS, and goes around a cycle if and only if its chases lead around a *circle*, which is that
+ * cycle, cut into one *piece* for each of its chases. Not every process of a cycle can have taken
+ * its claim over, because the one it took it from had it before. It ends: every step of a thread
+ * claims a process or advances in its range. The chases depend on which thread was first; the
+ * answer does not.
  *
- * Circles. Left are as many chases as there were threads, times a small factor. Those whose
- * fate is plain (led into RUNS, into themselves) are set aside; those into which none of the
- * rest leads are peeled off, a few rounds of it. On the core that remains jumps are doubled until
- * they are as long as there are chases: then whoever has not come to a plain fate is on
- * or before a circle, and has jumped onto it. Since jumps of one length permute
- * a circle, all of it is jumped onto.
+ * Circles. There are as many chases left as there were threads, times a small factor. Those whose
+ * fate is evident (led into RUNS, or into themselves) are set aside; those that no other leads into
+ * are peeled off, in a few rounds. On the remaining core, jumps are doubled until they are as long
+ * as there are chases: then a chase that has not come to an evident fate is on or before a circle,
+ * and has jumped onto it. Jumps of one length permute a circle, so all of it is jumped onto.
  *
  * Order. Pieces are walked once to measure them. Doubling finds the smallest process of every
- * cycle, then how far each piece is from the end of its cycle, if that starts with the piece
- * of the smallest process; a prefix sum over the cycles, by smallest process, gives every piece its
- * place in the lists, and the second walk writes them.
+ * cycle, then how far each piece is from the end of its cycle, if that starts with the piece of the
+ * smallest process. A prefix sum over the cycles, by smallest process, gives every piece its place
+ * in the lists, and the second walk writes them.
  */
 #include "foundation/gpu/kernels/check/cycles.h"
 #include "foundation/gpu/language/kernel.h"
 
 #define CHASED (UINT32_C(1) << 31)
-#define RUNS   (CYCLES_NONE & ~CHASED) /* so that nothing to wait for reads as claimed by it */
+/* No process that waits for nothing looks claimed by it. */
+#define RUNS (CYCLES_NONE & ~CHASED)
 
 #define INDEX (BLOCK_INDEX * BLOCK_SIZE + THREAD_INDEX)
 
@@ -68,13 +69,13 @@ KERNEL(cycles_follow, struct cycles_follow_arguments)
 
 struct chaser {
     uint32_t begin, length;  /* its range */
-    uint32_t from, scanned;  /* the next process of it to look at; how many it has */
+    uint32_t from, scanned;  /* the next process of it to visit; how many were visited */
     uint32_t chase, started; /* the chase under way; how many chases */
     uint32_t x;              /* the process the chase is at */
     bool chasing;
 };
 
-/* Looks at one process of the range: starts a chase there if nobody has passed. */
+/* Visits a process of the range: starts a chase there if no chase has passed it. */
 DEVICE void try_start(struct chaser *chaser, uint32_t *link)
 {
     uint32_t p = chaser->from;
@@ -101,7 +102,7 @@ DEVICE void try_start(struct chaser *chaser, uint32_t *link)
 DEVICE void step_chaser(struct chaser *chaser, uint32_t *link, uint32_t *into, uint32_t *at)
 {
     uint32_t x = chaser->x;
-    uint32_t v = link[x]; /* may be of old: the exchange decides */
+    uint32_t v = link[x]; /* may be outdated: the exchange decides */
     if (!(v & CHASED)) {
         uint32_t old = atomic_compare_exchange32(&link[x], v, CHASED | chaser->chase);
         if (old == v) {
@@ -116,8 +117,8 @@ DEVICE void step_chaser(struct chaser *chaser, uint32_t *link, uint32_t *into, u
 }
 
 /* Ranges are contiguous and searched from a scattered place on, so that neighbours that lead to
- * each other, and any other regular order of ids, still make long chases. There are no more chases
- * of a range than processes, so its own numbers suffice. */
+ * each other, and other regular orders of ids, still make long chases. A range has no more chases
+ * than processes, so its own numbers suffice. */
 KERNEL_BOUNDED(cycles_chase, struct cycles_chase_arguments, CYCLES_THREADS, 8)
 {
     uint32_t *link = GPU_POINTER(uint32_t, a.link);
@@ -186,7 +187,8 @@ KERNEL(cycles_jump, struct cycles_jump_arguments)
     uint32_t chase = GPU_POINTER(const uint32_t, a.list)[INDEX];
     uint32_t into = GPU_POINTER(const uint32_t, a.into)[chase];
     uint32_t state = GPU_POINTER(const uint8_t, a.state)[into], jump;
-    if (state == 0) /* what one of the core leads into was entered, so it is in the core as well */
+    if (state ==
+        0) /* a chase that one of the core leads into was entered, so it is in the core as well */
         jump = GPU_POINTER(const uint32_t, a.place)[into];
     else
         jump = state & CYCLES_ALIVE ? CYCLES_TO_ALIVE : CYCLES_TO_DEAD;
@@ -223,7 +225,7 @@ KERNEL(cycles_settle, struct cycles_settle_arguments)
     GPU_POINTER(uint8_t, a.state)[chase] = (uint8_t)state;
 }
 
-/* Those peeled off are as many steps from the core as there were rounds, at most. */
+/* Peeled chases are at most as many steps from the core as there were rounds. */
 KERNEL(cycles_resolve, struct cycles_resolve_arguments)
 {
     const uint32_t *into = GPU_POINTER(const uint32_t, a.into);
@@ -262,7 +264,8 @@ KERNEL(cycles_dead, struct cycles_dead_arguments)
 
 /* ------------------------------------------------------------------ cycles */
 
-/* The piece a chase leads into starts where it met it; on a circle only one chase does so. */
+/* The piece on the chase that was led into starts where they met; on a circle only one chase does
+ * so. */
 KERNEL(cycles_entry, struct cycles_piece_arguments)
 {
     if (INDEX >= a.count)
@@ -296,8 +299,8 @@ KERNEL(cycles_measure, struct cycles_piece_arguments)
     GPU_POINTER(uint32_t, a.smallest_at)[INDEX] = smallest_at;
 }
 
-/* A window of pieces twice as long: its smallest process. A piece that is its own follower has
- * the same in both buffers from the start. */
+/* Windows of pieces, twice as long: the smallest process. A piece that follows itself has the same
+ * in both buffers from the start. */
 KERNEL(cycles_smallest, struct cycles_round_arguments)
 {
     uint32_t i = INDEX;
@@ -310,7 +313,7 @@ KERNEL(cycles_smallest, struct cycles_round_arguments)
     GPU_POINTER(uint32_t, a.jump_to)[i] = jump_from[jump];
 }
 
-/* The piece with the smallest process of the cycle of this one: the one it was claimed by. */
+/* Returns the piece with the smallest process of this one's cycle: the one it was claimed by. */
 DEVICE uint32_t leader_of(const struct cycles_piece_arguments *a, uint32_t piece)
 {
     uint32_t smallest = GPU_POINTER(const uint32_t, a->smallest)[piece];
@@ -330,7 +333,7 @@ KERNEL(cycles_open, struct cycles_piece_arguments)
         GPU_POINTER(uint8_t, a.flags)[GPU_POINTER(const uint32_t, a.smallest)[i]] = 1;
 }
 
-/* A window of pieces twice as long, up to the end of the cycle: how many processes. */
+/* Windows of pieces, twice as long, up to the end of the cycle: the number of processes. */
 KERNEL(cycles_rank, struct cycles_round_arguments)
 {
     uint32_t i = INDEX;
@@ -357,7 +360,7 @@ KERNEL(cycles_lengths, struct cycles_piece_arguments)
     GPU_POINTER(uint32_t, a.lengths)[INDEX] = GPU_POINTER(const uint32_t, a.length)[lead];
 }
 
-/* Now that `lengths` are sums. */
+/* `lengths` are sums by now. */
 KERNEL(cycles_starts, struct cycles_piece_arguments)
 {
     if (INDEX >= a.cycles)

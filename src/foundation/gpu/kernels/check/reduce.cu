@@ -1,29 +1,28 @@
 /*
- * Snapshots of any model on the device: the reduction, round by round.
+ * Snapshots of any model on the device: graph reduction, round by round.
  *
  * The graph is that of the CPU (engines/detect/check/general.c): from a process to the resources it
- * holds, from a resource to those who wait for it, the fewest units first. It is built here by
- * counting, a prefix sum (kernels/array/select.cu) and filling; the waiters of a resource are
- * sorted when their units differ.
+ * holds, from a resource to its waiters, the fewest units first. It is built here by counting, a
+ * prefix sum (kernels/array/select.cu) and filling. The waiters of a resource are sorted if their
+ * units differ.
  *
- * A round: all who have become ready give back what they hold (free units only grow, so the
- * order does not matter); then every resource given back to looks how far its free units
- * reach now into its sorted waiters, and those passed have a wish less; with none left they are
- * ready for the next round. Every edge is gone through once in all. Rounds end when nobody
- * became ready: who still misses something is dead. That is the reduction's unique outcome, as
- * free units and met wishes only ever grow.
+ * A round: all processes that have become ready release what they hold (free units only grow, so
+ * the order does not matter). Then every resource with released units checks how far its free units
+ * reach into its sorted waiters. Those passed have one wish less; with none left they are ready for
+ * the next round. Every edge is visited once in all. The rounds end when no process becomes ready:
+ * a process that still lacks something is dead. The reduction has only this outcome, because free
+ * units and met wishes only grow.
  *
- * As many rounds as the longest way to the end would be too many for chains of millions. So
- * first everybody with one wish is led to the first holder of what it wants, if what that one
- * holds is enough; whoever is led to one that can run (cycles.cu finds them all at once) can
- * run after it, and is ready from the start. The rounds are for the rest.
+ * Chains of millions would take as many rounds as they are long. So first every process with one
+ * wish is linked to the first holder of what it wants, if the holdings of that one are sufficient.
+ * A process that leads to a running one (cycles.cu finds them all at once) can finish after it, and
+ * is ready from the start. The rounds are for the rest.
  *
- * One cooperative launch runs all rounds. Nodes with few edges are gone through by one thread
- * each; the others are cut into chunks for whole warps, so that a hub with millions
- * of waiters keeps the whole device busy.
+ * One cooperative launch runs all rounds. One thread handles a node with few edges; others are cut
+ * into chunks for whole warps, so that a hub with millions of waiters keeps the whole device busy.
  *
- * No count is ever set back: a round works on what was added to a list since the last one, and the
- * next phase starts only after the barrier that ends this one.
+ * No count is ever reset: a round handles what was added to a list since the last one, and the next
+ * phase starts only after the barrier that ends this one.
  */
 #include "foundation/gpu/kernels/check/reduce.h"
 #include "foundation/gpu/language/kernel.h"
@@ -42,8 +41,8 @@ typedef struct reduce_arguments reduction;
 
 /* ------------------------------------------------------------------ the graph */
 
-/* Adds one to *counter for every lane that `wants`; the old value for each. All lanes of a warp
- * take part. When all mean the same counter, a hub's, one lane adds for all. */
+/* Adds one to *counter for every lane that `wants`, and returns the old value to each. All lanes of
+ * a warp take part. When all have the same counter, a hub's, one lane adds for all. */
 DEVICE uint32_t count_one(uint32_t *counter, bool wants)
 {
     uint64_t address = (uint64_t)(uintptr_t)counter;
@@ -126,7 +125,7 @@ KERNEL(reduce_count, struct reduce_arguments)
         atomic_add32(&GPU_POINTER(uint32_t, a.missing)[edge.process], 1);
 }
 
-/* Puts every edge in its place, now that starts are known and copied to the cursors. */
+/* Puts every edge in its place. The starts are known and copied to the cursors. */
 KERNEL(reduce_fill, struct reduce_arguments)
 {
     const reduction *all = &a;
@@ -148,7 +147,7 @@ KERNEL(reduce_fill, struct reduce_arguments)
     }
 }
 
-/* Free units. */
+/* Computes the free units. */
 KERNEL(reduce_start, struct reduce_arguments)
 {
     uint32_t q = INDEX;
@@ -164,8 +163,8 @@ KERNEL(reduce_start, struct reduce_arguments)
 
 /* ------------------------------------------------------------------ leads */
 
-/* Whose finishing is enough for p to finish: a lead. Itself if no single one's is known to be;
- * NONE if p need not wait. */
+/* Returns the lead of p: a process whose end is sufficient for p to finish. p itself if no single
+ * one is known to be; NONE if p need not wait. */
 DEVICE uint32_t lead_of(const reduction *a, uint32_t p)
 {
     uint32_t missing = U32(missing)[p];
@@ -188,8 +187,8 @@ KERNEL(reduce_lead, struct reduce_arguments)
         GPU_POINTER(uint32_t, a.lead)[INDEX] = lead_of(all, INDEX);
 }
 
-/* Who leads to one that can run (flags: who does not) is ready: whether its wish is met in the
- * rounds does not matter any more, so `missing` may go below zero. */
+/* A process that leads to a running one (flags: those that do not) is ready. Whether the rounds
+ * meet its wish does not matter any more, so `missing` may fall below zero. */
 KERNEL(reduce_seed, struct reduce_arguments)
 {
     uint32_t p = INDEX;
@@ -227,7 +226,7 @@ DEVICE void sort_short(uint64_t *amounts, uint32_t *targets, uint32_t count)
 DEVICE void sort_step(uint64_t *amounts, uint32_t *targets, uint32_t count, uint32_t half,
                       bool mirror, uint32_t thread, uint32_t threads)
 {
-    /* The last pair that can lie inside: its lower element is below count. */
+    /* The last pair that can be inside: its lower element is below count. */
     for (uint64_t pair = thread;; pair += threads) {
         uint64_t inside = pair % half, i = pair / half * 2 * half + inside;
         if (pair / half * 2 * half >= count)
@@ -289,7 +288,7 @@ KERNEL(reduce_sort, struct reduce_arguments)
 
 /* ------------------------------------------------------------------ the rounds */
 
-/* Puts the edges begin .. end - 1 on a list of chunks. */
+/* Adds the edges begin .. end - 1 to a list of chunks. */
 DEVICE void add_chunks(struct reduce_chunk *chunks, uint32_t *count, uint32_t begin, uint32_t end)
 {
     uint32_t at = atomic_add32(count, (end - begin - 1) / REDUCE_CHUNK + 1);
@@ -301,8 +300,7 @@ DEVICE void add_chunks(struct reduce_chunk *chunks, uint32_t *count, uint32_t be
     }
 }
 
-/* A hold is given back. All lanes of a warp take part. `base`: how many touches there were before
- * this round. */
+/* Releases a hold. All lanes of a warp take part. `base`: the touches before this round. */
 DEVICE void give_back(const reduction *a, uint32_t edge, bool active, uint32_t round, uint32_t base)
 {
     uint32_t q = 0;
@@ -318,7 +316,7 @@ DEVICE void give_back(const reduction *a, uint32_t edge, bool active, uint32_t r
         U32(touched)[at - base] = q;
 }
 
-/* A wish is met. All lanes of a warp take part. */
+/* Meets a wish. All lanes of a warp take part. */
 DEVICE void meet_wish(const reduction *a, uint32_t edge, bool active)
 {
     uint32_t p = 0;
@@ -332,7 +330,7 @@ DEVICE void meet_wish(const reduction *a, uint32_t edge, bool active)
         U32(ready)[at] = p;
 }
 
-/* Those who became ready, ready[done] .. ready[end - 1], give back what they hold. */
+/* The processes that became ready, ready[done] .. ready[end - 1], release what they hold. */
 DEVICE void finish_ready(const reduction *a, uint32_t done, uint32_t end, uint32_t round,
                          uint32_t base)
 {
@@ -353,7 +351,8 @@ DEVICE void finish_ready(const reduction *a, uint32_t done, uint32_t end, uint32
     }
 }
 
-/* How far the free units of q reach into its waiters: the first edge whose wish is not met. */
+/* Returns how far the free units of q reach into its waiters: the first edge whose wish is not met.
+ */
 DEVICE uint32_t reach_from(const reduction *a, uint32_t q, uint32_t first, uint32_t end)
 {
     uint64_t units = U64(free)[q];
@@ -370,7 +369,7 @@ DEVICE uint32_t reach_from(const reduction *a, uint32_t q, uint32_t first, uint3
     return first;
 }
 
-/* Resources given back to (`all`: every one) look at who waits for them. */
+/* Resources with released units (`all`: every one) check their waiters. */
 DEVICE void serve_touched(const reduction *a, uint32_t count, bool all)
 {
     for (uint32_t first = INDEX / WARP_SIZE * WARP_SIZE; first < count;
@@ -391,7 +390,7 @@ DEVICE void serve_touched(const reduction *a, uint32_t count, bool all)
     }
 }
 
-/* Chunks are the work of a warp each. */
+/* Each chunk is handled by a warp. */
 DEVICE void finish_chunks(const reduction *a, uint32_t done, uint32_t end, uint32_t round,
                           uint32_t base)
 {
@@ -411,7 +410,7 @@ DEVICE void serve_chunks(const reduction *a, uint32_t done, uint32_t end)
     }
 }
 
-/* Where the lists ended when this round began. The same in every thread. */
+/* Where the lists ended when this round began. Equal in all threads. */
 struct progress {
     uint32_t ready, touched, process_chunks, resource_chunks;
 };
@@ -453,7 +452,7 @@ KERNEL(reduce_rounds, struct reduce_arguments)
     }
 }
 
-/* Who is left over. */
+/* Flags the processes left over. */
 KERNEL(reduce_left, struct reduce_arguments)
 {
     uint32_t p = INDEX;

@@ -1,8 +1,8 @@
 /*
- * Constraint automata on the device: what the compose_*.cu kernels take.
+ * Constraint automata on the device: arguments of the compose_*.cu kernels.
  *
- * States are packed words (engines/compose/explore/packed.h). A set of them is one of three kinds:
- * a bitmap by packed number; a list with a hash table of the same states beside it; or all
+ * States are packed words (engines/compose/explore/packed.h). A set of states has one of three
+ * kinds: a bitmap by packed number; a list and a hash table of the same states; or all
  * combinations, which need no memory.
  */
 #pragma once
@@ -12,9 +12,9 @@
 
 #define COMPOSE_THREADS 256u
 #define COMPOSE_EMPTY   UINT64_MAX /* a free slot of the table: no state has 64 bits */
-#define COMPOSE_PROBES  512u       /* slots looked at before the table counts as full */
+#define COMPOSE_PROBES  512u       /* slots probed before the table counts as full */
 #define COMPOSE_STRIDE  8u         /* words of the bitmap between entries of the directory */
-#define COMPOSE_MISSING UINT64_MAX /* the rank of what is not in the set */
+#define COMPOSE_MISSING UINT64_MAX /* the rank of a state that is not in the set */
 
 enum compose_set_kind {
     COMPOSE_BITMAP,
@@ -22,7 +22,7 @@ enum compose_set_kind {
     COMPOSE_ALL,
 };
 
-/* How a factor stands in a packed state. */
+/* A factor's place in a packed state. */
 struct compose_radix {
     uint32_t shift, states;
 };
@@ -39,10 +39,10 @@ struct compose_set {
     uint64_t table;     /* uint64_t keys */
     uint64_t slots;     /* a power of two */
     uint32_t dense;     /* 1: every packed number is a state, so the rank is the number */
-    uint32_t closed;    /* 1: whatever a state leads to is in the set */
+    uint32_t closed;    /* 1: everything that a state leads to is in the set */
 };
 
-/* The firings, as all kernels but compose_pass want them. */
+/* The firings, for all kernels except compose_pass. */
 struct compose_firings {
     uint64_t firings; /* struct compose_firing */
     uint64_t ends;    /* uint32_t: of the parts after the singles */
@@ -51,19 +51,19 @@ struct compose_firings {
 
 /* ------------------------------------------------------------------ exploring */
 
-/* compose_pass: every word with states that wait has them fire. Waiting states are taken and new
- * ones put back in place, so that a pass carries on what it finds itself where it comes by later;
- * a pass that finds nothing leaves nothing waiting. */
+/* compose_pass: fires the waiting states of every word. Waiting states are taken and new ones
+ * inserted in place, so a pass also handles those of its own states that it comes to later. A pass
+ * that finds nothing leaves nothing waiting. */
 struct compose_pass_arguments {
     uint64_t visited, waiting; /* uint64_t bitmaps */
     uint64_t words;
     uint64_t firings; /* struct compose_word_firing */
     uint32_t firing_count;
-    uint32_t pass;  /* this one's place in `found` */
-    uint64_t found; /* uint64_t: new states a pass; a pass after one that found nothing ends */
+    uint32_t pass;  /* this pass's place in `found` */
+    uint64_t found; /* uint64_t: new states by pass; a pass after one that found nothing ends */
 };
 
-/* compose_mark: puts a list into a bitmap; those from `fresh` on also wait. */
+/* compose_mark: sets a list's bits in a bitmap; states from `fresh` on also wait. */
 struct compose_mark_arguments {
     uint64_t list;
     uint64_t count, fresh;
@@ -72,19 +72,19 @@ struct compose_mark_arguments {
 };
 
 struct compose_tally {
-    uint64_t size; /* of the list; more than there is room for: the rest was lost */
+    uint64_t size; /* of the list; more than its capacity: the rest was lost */
     uint64_t full; /* states that found no slot */
 };
 
 #define COMPOSE_LEVELS 16u   /* of a launch */
-#define COMPOSE_STAGE  1024u /* states that a block finds before they go to the list */
-#define COMPOSE_TURN   8u    /* states that a warp looks at before its block does that, at most */
+#define COMPOSE_STAGE  1024u /* states that a block collects before they go to the list */
+#define COMPOSE_TURN   8u    /* most states that a warp handles before its block does that */
 
-/* compose_levels, a cooperative launch: the states first .. last-1 of the list fire; what is new
- * goes behind the others, of which there are `size`, and is the next level. A warp has a state,
- * each lane some of the firings. It ends after `levels` of them, when a level finds nothing, when
- * there are more than `most` states, or when one has run out of room, in the list or the table:
- * repeating that does no harm. What decides is by level, so that all blocks decide the same. */
+/* compose_levels, a cooperative launch: fires the states first .. last-1 of the list. New states
+ * are appended to the `size` present ones and form the next level. A warp has a state, each lane
+ * some of the firings. The launch ends after `levels` levels, when a level finds nothing, when
+ * there are more than `most` states, or when the list or the table is full: repeating a level does
+ * no harm. The decisions are made by level, so that all blocks make the same. */
 struct compose_levels_arguments {
     struct compose_firings firings;
     uint64_t list, room;
@@ -98,8 +98,8 @@ struct compose_levels_arguments {
     uint32_t levels, unused;
 };
 
-/* compose_enter: puts the list's states into the table, which is empty or has some of them.
- * `extend`: a new one also goes to the list behind (`from` are then the states to enter). */
+/* compose_enter: inserts the list's states into the table, which may have some of them. `extend`:
+ * new ones are also appended to the list (`from` are then the states to enter). */
 struct compose_enter_arguments {
     uint64_t from, count;
     uint64_t list, room;
@@ -110,9 +110,9 @@ struct compose_enter_arguments {
 
 /* ------------------------------------------------------------------ counting */
 
-/* compose_survey: adds up over items first .. last-1 of the set: words of a bitmap, states of a
- * list, numbers of all. Without joint transitions if `joint` is 0; those within the set only,
- * unless it is closed. */
+/* compose_survey: sums over items first .. last-1 of the set: words of a bitmap, states of a list,
+ * or numbers. Without joint transitions if `joint` is 0; only those within the set, unless it is
+ * closed. */
 struct compose_survey_arguments {
     struct compose_firings firings;
     struct compose_set set;
@@ -120,23 +120,23 @@ struct compose_survey_arguments {
     uint64_t counts;       /* struct compose_counts, one: added to */
     uint64_t word_firings; /* struct compose_word_firing */
     uint32_t joint;
-    uint32_t by_words; /* 1: 64 states at once, of a bitmap; `joint` then needs firings that
-                          do not clash */
+    uint32_t by_words; /* 1: 64 states at a time, of a bitmap; `joint` then requires firings that do
+                          not conflict */
 };
 
-/* compose_dead: the states below `limit` from which nothing leads on, in any order; with distances
+/* compose_dead: lists the states below `limit` without transitions, in any order; with distances
  * (below) only those at `distance`. */
 struct compose_dead_arguments {
     struct compose_firings firings;
     struct compose_set set;
     uint64_t first, last; /* items, as above */
     uint64_t limit;
-    uint64_t distances; /* uint32_t; 0: of no interest */
-    struct garray out;  /* of uint64_t; what it refuses is counted all the same */
+    uint64_t distances; /* uint32_t; 0: not used */
+    struct garray out;  /* of uint64_t; refused ones are counted as well */
     uint32_t distance, unused;
 };
 
-/* compose_below: how many states of a list are below each of the targets. */
+/* compose_below: counts the states of a list that are below each of the targets. */
 struct compose_below_arguments {
     struct compose_set set;
     uint64_t targets, counts; /* uint64_t */
@@ -149,9 +149,9 @@ struct compose_below_arguments {
 #define COMPOSE_TOO_MANY  2u /* a state has more than COMPOSE_WALK_MOST joint firings */
 #define COMPOSE_WALK_MOST ((uint64_t)1 << 26)
 
-/* compose_step: states at distance `now` (1: initial, 0: not reached) have all they lead to by a
- * joint firing at distance now + 1 unless those are nearer. One distance for each bit of the bitmap
- * or slot of the table. */
+/* compose_step: every state that a joint firing leads to from a state at distance `now` (1:
+ * initial, 0: not reached) gets distance now + 1 unless it is nearer. There is one distance for
+ * each bit of the bitmap or slot of the table. */
 struct compose_step_arguments {
     struct compose_firings firings;
     struct compose_set set;
@@ -160,8 +160,8 @@ struct compose_step_arguments {
     uint32_t now, unused;
 };
 
-/* compose_distance: of the states of a list; `mark` other than 0 is set first. States that are not
- * in the set have 0. */
+/* compose_distance: reads the distances of a list's states; if `mark` is not 0, sets them first.
+ * States that are not in the set have 0. */
 struct compose_distance_arguments {
     struct compose_set set;
     uint64_t distances;
@@ -171,8 +171,8 @@ struct compose_distance_arguments {
 
 /* ------------------------------------------------------------------ rows */
 
-/* compose_gather: the states of the directory's entries first .. last-1, in order; or of the
- * numbers first .. last-1 of all. */
+/* compose_gather: lists the states of the directory's entries first .. last-1 in order; or those of
+ * the numbers first .. last-1. */
 struct compose_gather_arguments {
     struct compose_set set;
     uint64_t first, last;
@@ -180,17 +180,17 @@ struct compose_gather_arguments {
 };
 
 struct compose_row_place {
-    uint64_t first, count; /* where the row's transitions stand, and how many */
+    uint64_t first, count; /* where the row's transitions are, and how many */
 };
 
-/* compose_rows: the transitions of the states, each row in one piece anywhere in the arrays. If
- * `taken` ends up above `room`, rows that did not fit are missing. */
+/* compose_rows: writes the transitions of the states, each row contiguously anywhere in the arrays.
+ * If `taken` ends up above `room`, rows that did not fit are missing. */
 struct compose_rows_arguments {
     struct compose_firings firings;
     struct compose_set set;
     uint64_t states; /* uint64_t */
     uint64_t count;
-    uint64_t rows;    /* struct compose_row_place, one a state */
+    uint64_t rows;    /* struct compose_row_place, one for each state */
     uint64_t targets; /* uint64_t: ranks */
     uint64_t names;   /* uint64_t: label_words words each */
     uint64_t labels;  /* uint64_t: of the firings */

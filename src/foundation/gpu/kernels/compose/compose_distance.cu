@@ -1,8 +1,8 @@
-/* Distances in joint firings: what shortest ways to deadlocks are read from. */
+/* Distances in joint firings, from which shortest paths to deadlocks are read. */
 #include "foundation/gpu/kernels/compose/compose_set.h"
 #include "foundation/gpu/language/kernel.h"
 
-/* Every thread that writes a distance in this launch writes the same one: no need for atomics. */
+/* All threads that write a distance in this launch write the same value: no atomics are needed. */
 DEVICE_APART void step_from(const struct compose_step_arguments *a, uint64_t state)
 {
     volatile uint32_t *distances = GPU_POINTER(uint32_t, a->distances);

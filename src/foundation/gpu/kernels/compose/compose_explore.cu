@@ -1,10 +1,10 @@
-/* Finding the reachable states: by words of a bitmap, or state by state with a hash table. */
+/* Finds the reachable states: by words of a bitmap, or state by state with a hash table. */
 #include "foundation/gpu/kernels/compose/compose_set.h"
 #include "foundation/gpu/language/kernel.h"
 
 /* ------------------------------------------------------------------ the bitmap */
 
-/* The states of `bits` in word `word` fire; how many new states that made. */
+/* Fires the states of `bits` in word `word` and returns the number of new states. */
 DEVICE uint64_t fire_word(const struct compose_pass_arguments *a, uint64_t word, uint64_t bits)
 {
     const struct compose_word_firing *firings =
@@ -19,7 +19,7 @@ DEVICE uint64_t fire_word(const struct compose_pass_arguments *a, uint64_t word,
             continue;
         moved = firing.shift >= 0 ? moved << firing.shift : moved >> -firing.shift;
         uint64_t to = word ^ firing.flip;
-        /* What a plain load does not see yet the atomic one tells. */
+        /* Plain loads may be outdated; the atomic load is not. */
         moved &= ~load_relaxed64(&visited[to]);
         if (!moved)
             continue;
@@ -65,8 +65,8 @@ KERNEL(compose_mark, struct compose_mark_arguments)
 
 /* ------------------------------------------------------------------ the table */
 
-/* Puts a state into the table from its slot on, of which `key` was read. 1: it is new; 0: it was
- * there; -1: no slot. */
+/* Inserts a state into the table, starting at its slot, whose content was `key`. Returns 1 if it is
+ * new, 0 if it was there, -1 if there is no slot. */
 DEVICE int settle_state(uint64_t *table, uint64_t slots, uint64_t state, uint64_t slot,
                         uint64_t key)
 {
@@ -90,7 +90,7 @@ DEVICE int enter_state(uint64_t *table, uint64_t slots, uint64_t state)
     return settle_state(table, slots, state, slot, load_relaxed64(&table[slot]));
 }
 
-/* Enters a state and puts it behind the list if it is new. */
+/* Enters a state and appends it to the list if it is new. */
 DEVICE void discover_state(uint64_t state, uint64_t *table, uint64_t slots, uint64_t *list,
                            uint64_t room, struct compose_tally *tally)
 {
@@ -104,10 +104,10 @@ DEVICE void discover_state(uint64_t state, uint64_t *table, uint64_t slots, uint
     }
 }
 
-/* Where a block puts what it finds. */
+/* Where a block collects new states. */
 struct finds {
     uint64_t *stage;  /* COMPOSE_STAGE states */
-    uint32_t *staged; /* how many; more than there is room for went to the list at once */
+    uint32_t *staged; /* how many; those beyond the capacity went to the list directly */
     uint64_t *list;
     uint64_t *size, *found, *full; /* of the list; of this level */
     uint64_t room;
@@ -134,7 +134,7 @@ DEVICE void enter_find(int fresh, uint64_t state, const struct finds *finds)
         atomic_add64(finds->full, 1);
 }
 
-#define HELD 2u /* firings that a lane has at hand: nearly always all of them */
+#define HELD 2u /* firings that a lane keeps in registers: nearly always all of them */
 
 /* A lane's, in registers. */
 struct held_firings {
@@ -152,8 +152,8 @@ DEVICE void hold_firings(const struct compose_firings *all, struct held_firings 
     }
 }
 
-/* The warp has the state's firings, each lane some. Both slots are on their way before either is
- * looked at. */
+/* Fires a state by a warp; each lane has some of the firings. Both slots are fetched before either
+ * is used. */
 DEVICE void fire_state(const struct compose_levels_arguments *a, const struct held_firings *held,
                        uint64_t state, const struct finds *finds)
 {
@@ -177,7 +177,7 @@ DEVICE void fire_state(const struct compose_levels_arguments *a, const struct he
     }
 }
 
-/* What the block has found goes to the list, with one reservation. */
+/* Moves the block's new states to the list, with one reservation. */
 DEVICE void hand_in(const struct finds *finds, uint64_t *place)
 {
     block_barrier();

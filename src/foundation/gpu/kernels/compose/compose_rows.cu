@@ -1,4 +1,4 @@
-/* Writing the product out: states in order, transitions row by row. */
+/* Writes the product: states in order, transitions row by row. */
 #include "foundation/gpu/kernels/compose/compose_set.h"
 #include "foundation/gpu/language/kernel.h"
 
@@ -23,7 +23,7 @@ KERNEL(compose_gather, struct compose_gather_arguments)
     }
 }
 
-/* How many transitions the state's row has. */
+/* Returns the number of transitions in the state's row. */
 DEVICE uint64_t row_size(const struct compose_rows_arguments *a, uint64_t state)
 {
     const struct compose_firings *f = &a->firings;
@@ -46,7 +46,7 @@ DEVICE uint64_t row_size(const struct compose_rows_arguments *a, uint64_t state)
     return count;
 }
 
-/* One transition, by the firings chosen. */
+/* Writes one transition, given its firings. */
 DEVICE void write_one(const struct compose_rows_arguments *a, uint64_t at, uint64_t to,
                       const uint32_t *chosen, uint32_t depth)
 {
@@ -83,9 +83,9 @@ DEVICE_APART void write_joint(const struct compose_rows_arguments *a, uint64_t s
             write_one(a, at++, walk.to, walk.chosen, walk.depth);
 }
 
-/* No firings that clash and labels of one word: all sets of the enabled ones, in the order of a
- * Gray code, so that one firing more or less is all that changes from one to the next. Labels of
- * different firings have no bit in common. */
+/* For firings that do not conflict and labels of one word: writes all sets of the enabled firings
+ * in the order of a Gray code, so that neighbours differ in one firing. Labels of different firings
+ * have no bit in common. */
 DEVICE_APART void write_free(const struct compose_rows_arguments *a, uint64_t state, uint64_t at)
 {
     const struct compose_firing *firings =
@@ -116,7 +116,7 @@ DEVICE void write_row(const struct compose_rows_arguments *a, uint64_t state, ui
         write_joint(a, state, at);
 }
 
-/* A warp takes the room for its rows at once. */
+/* A warp reserves the space for its rows at once. */
 KERNEL(compose_rows, struct compose_rows_arguments)
 {
     const uint64_t *states = GPU_POINTER(const uint64_t, a.states);

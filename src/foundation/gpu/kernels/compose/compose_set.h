@@ -11,7 +11,7 @@ DEVICE uint64_t compose_hash(uint64_t x)
     return x ^ x >> 32;
 }
 
-/* The state's slot in the table; COMPOSE_MISSING: it has none. */
+/* Returns the state's slot in the table; COMPOSE_MISSING: none. */
 DEVICE uint64_t compose_slot(const struct compose_set *set, uint64_t state)
 {
     const uint64_t *table = GPU_POINTER(const uint64_t, set->table);
@@ -32,7 +32,7 @@ DEVICE bool compose_in_bitmap(const struct compose_set *set, uint64_t state)
     return GPU_POINTER(const uint64_t, set->bitmap)[state / 64] >> state % 64 & 1;
 }
 
-/* State `number` of all combinations. */
+/* Returns state `number` of all combinations. */
 DEVICE uint64_t compose_of_number(const struct compose_set *set, uint64_t number)
 {
     const struct compose_radix *radices = GPU_POINTER(const struct compose_radix, set->radices);
@@ -66,7 +66,7 @@ DEVICE bool compose_contains(const struct compose_set *set, uint64_t state)
     return compose_number(set, state) < set->count;
 }
 
-/* Where the state's distance stands; COMPOSE_MISSING: the set does not have it. */
+/* Returns the place of the state's distance; COMPOSE_MISSING: the state is not in the set. */
 DEVICE uint64_t compose_place(const struct compose_set *set, uint64_t state)
 {
     if (set->kind == COMPOSE_LIST)
@@ -99,7 +99,7 @@ DEVICE uint64_t compose_rank_in_list(const struct compose_set *set, uint64_t sta
     return low;
 }
 
-/* The number of a state that is in the set. */
+/* Returns the number of a state that is in the set. */
 DEVICE uint64_t compose_rank(const struct compose_set *set, uint64_t state)
 {
     if (set->dense)
@@ -120,7 +120,7 @@ DEVICE uint64_t compose_threads(void)
     return (uint64_t)GRID_SIZE * BLOCK_SIZE;
 }
 
-/* The sum over the warp, in lane 0. */
+/* Returns the sum over the warp, in lane 0. */
 DEVICE uint64_t compose_warp_sum(uint64_t x)
 {
     for (uint32_t delta = WARP_SIZE / 2; delta; delta /= 2)

@@ -1,9 +1,9 @@
-/* Counting states, transitions and deadlocks of a set. */
+/* Counts states, transitions and deadlocks of a set. */
 #include "foundation/gpu/kernels/array/array.h"
 #include "foundation/gpu/kernels/compose/compose_set.h"
 #include "foundation/gpu/language/kernel.h"
 
-/* Joint transitions that stay within the set. */
+/* Counts the joint transitions that stay within the set. */
 DEVICE_APART uint64_t joint_within(const struct compose_firings *f, const struct compose_set *set,
                                    uint64_t state)
 {
@@ -16,7 +16,7 @@ DEVICE_APART uint64_t joint_within(const struct compose_firings *f, const struct
     return count;
 }
 
-/* Indivisible ones that do; *enabled: all of them. */
+/* Counts the indivisible ones that do; *enabled: all of them. */
 DEVICE uint32_t firings_within(const struct compose_firings *f, const struct compose_set *set,
                                uint64_t state, uint32_t *enabled)
 {
@@ -78,7 +78,7 @@ KERNEL(compose_survey, struct compose_survey_arguments)
                                    GPU_POINTER(const struct compose_word_firing, a.word_firings),
                                    a.firings.count, a.joint != 0, i, bitmap[i]);
     } else if (a.set.kind == COMPOSE_BITMAP) {
-        /* Half a word's states to a thread's turn: a warp stays among neighbours. */
+        /* A thread takes half of a word's states at a time, so a warp stays among neighbours. */
         for (uint64_t i = a.first * 64 + compose_thread(); i < a.last * 64; i += compose_threads())
             if (bitmap[i / 64] >> i % 64 & 1)
                 survey_state(&a, i, &sums);

@@ -1,10 +1,10 @@
 /*
- * The joint firings of a state, one after another: what kernels and the host share.
+ * Enumerates the joint firings of a state: shared by kernels and the host.
  *
- * A packed state is one word (engines/compose/explore/packed.h). Firings stand sorted by part: two
- * that get into each other's way are always in one part, and within a part two may fire together if
- * their `uses` have no bit in common. So the joint firings of a state are the non-empty ascending
- * lists of its enabled firings in which neighbours of a part do not clash.
+ * A packed state is one word (engines/compose/explore/packed.h). Firings are sorted by part:
+ * conflicting firings are always in the same part, and within a part two may fire together if their
+ * `uses` have no bit in common. So the joint firings of a state are the non-empty ascending lists
+ * of its enabled firings in which no two of a part conflict.
  */
 #pragma once
 
@@ -26,16 +26,16 @@ struct compose_firing {
     uint32_t part, unused;
 };
 
-/* More than so many that fire together make more than 2^63 transitions of one state. */
+/* With more firings than this at a time a state has more than 2^63 transitions. */
 #define COMPOSE_DEPTH 64u
 
 struct compose_walk {
     const struct compose_firing *firings;
     uint32_t count;
-    uint64_t from, to; /* to: of the list at hand */
+    uint64_t from, to; /* range of the current list's part */
     uint32_t depth;
-    uint32_t chosen[COMPOSE_DEPTH]; /* firings of the list at hand */
-    uint64_t used[COMPOSE_DEPTH];   /* by those of the same part so far */
+    uint32_t chosen[COMPOSE_DEPTH]; /* firings of the current list */
+    uint64_t used[COMPOSE_DEPTH];   /* uses of the earlier ones in the same part */
 };
 
 COMPOSE_INLINE bool compose_enabled(const struct compose_firing *firing, uint64_t state)
@@ -53,14 +53,14 @@ COMPOSE_INLINE void compose_walk_begin(struct compose_walk *walk,
     walk->depth = 0;
 }
 
-/* What the list at hand uses of that part. */
+/* Returns what the current list uses in that part. */
 COMPOSE_INLINE uint64_t compose_walk_used(const struct compose_walk *walk, uint32_t part)
 {
     uint32_t depth = walk->depth;
     return depth && walk->firings[walk->chosen[depth - 1]].part == part ? walk->used[depth - 1] : 0;
 }
 
-/* The next joint firing; false: there are no more. */
+/* Moves to the next joint firing. Returns false if there are no more. */
 COMPOSE_INLINE bool compose_walk_next(struct compose_walk *walk)
 {
     const struct compose_firing *firings = walk->firings;
@@ -84,8 +84,8 @@ COMPOSE_INLINE bool compose_walk_next(struct compose_walk *walk)
     }
 }
 
-/* How many sets of firings [first, last), the empty one included, may fire together: of one
- * part. */
+/* Returns how many subsets of firings [first, last) of one part, including the empty one, may fire
+ * together. */
 COMPOSE_INLINE uint64_t compose_part_ways(const struct compose_firing *firings, uint32_t first,
                                           uint32_t last, uint64_t state)
 {
@@ -107,8 +107,8 @@ COMPOSE_INLINE uint64_t compose_part_ways(const struct compose_firing *firings, 
     }
 }
 
-/* Joint firings of a state, the empty one included; UINT64_MAX: that many or more. Firings below
- * `singles` are parts of their own. `ends`: where each of the other parts ends. */
+/* Returns the number of joint firings of a state, including the empty one; UINT64_MAX: that many or
+ * more. Firings below `singles` are parts of their own. `ends`: the ends of the other parts. */
 COMPOSE_INLINE uint64_t compose_ways(const struct compose_firing *firings, uint32_t singles,
                                      const uint32_t *ends, uint32_t parts, uint64_t state)
 {
@@ -136,9 +136,9 @@ COMPOSE_INLINE uint32_t compose_enabled_count(const struct compose_firing *firin
     return enabled;
 }
 
-/* ------------------------------------------------------------------ 64 states at once */
+/* ------------------------------------------------------------------ 64 states at a time */
 
-/* A firing as it looks to a word of 64 neighbouring states: whether it concerns the word, which of
+/* The effect of a firing on a word of 64 adjacent states: whether it concerns the word, which of
  * its states, and how far they move, within the word and by words. */
 struct compose_word_firing {
     uint64_t mask, value, flip; /* of the word's number */
@@ -157,7 +157,7 @@ struct compose_counts {
     uint64_t overflow; /* states with 2^63 joint ones or more */
 };
 
-/* `states` states with that many joint transitions each. */
+/* Adds `states` states with that many joint transitions each. */
 COMPOSE_INLINE void compose_count_ways(struct compose_counts *counts, uint64_t ways,
                                        uint64_t states)
 {
@@ -166,7 +166,7 @@ COMPOSE_INLINE void compose_count_ways(struct compose_counts *counts, uint64_t w
     counts->high += (ways >> COMPOSE_SPLIT) * states;
 }
 
-/* All joint transitions; UINT64_MAX: more than fit. */
+/* Returns all joint transitions; UINT64_MAX: overflow. */
 COMPOSE_INLINE uint64_t compose_joint_total(const struct compose_counts *counts)
 {
     uint64_t high = counts->high + (counts->low >> COMPOSE_SPLIT);
@@ -175,8 +175,8 @@ COMPOSE_INLINE uint64_t compose_joint_total(const struct compose_counts *counts)
     return counts->low + (counts->high << COMPOSE_SPLIT);
 }
 
-/* With no firings that clash, a state in which n are enabled has 2^n - 1 joint transitions.
- * `planes`: bit p of that n, for each of the states. */
+/* Without conflicting firings, a state with n enabled ones has 2^n - 1 joint transitions. `planes`:
+ * bit p of that n, for each of the states. */
 COMPOSE_INLINE void compose_count_free(struct compose_counts *counts, uint64_t states,
                                        const uint64_t *planes)
 {
@@ -196,8 +196,9 @@ COMPOSE_INLINE void compose_count_free(struct compose_counts *counts, uint64_t s
     }
 }
 
-/* Counts all but the joint transitions of `states` in word `word`, and those too if `joint` is set
- * and no firings clash and there are fewer than 2^COMPOSE_PLANES. The states with any firing. */
+/* Counts everything except the joint transitions of `states` in word `word`; those as well if
+ * `joint` is set, no firings conflict and there are fewer than 2^COMPOSE_PLANES. Returns the states
+ * with any firing. */
 COMPOSE_INLINE uint64_t compose_count_word(struct compose_counts *counts,
                                            const struct compose_word_firing *firings,
                                            uint32_t firing_count, bool joint, uint64_t word,

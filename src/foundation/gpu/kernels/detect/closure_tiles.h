@@ -1,25 +1,24 @@
 /*
- * The closure of a square bit matrix in one cooperative kernel, tile by tile (lmdda.h says of
- * what).
+ * The transitive closure of a square bit matrix in one cooperative kernel, tile by tile (lmdda.h
+ * has its use).
  *
- * Warshall's way with tiles of BOOL_TILE x BOOL_TILE for elements. In step b every tile learns of
- * the paths through the slots of tile b, from three tiles: what leads into those slots, the paths
- * among them, and what leads out of them.
+ * Warshall's algorithm with tiles of BOOL_TILE x BOOL_TILE as elements. In step b every tile gains
+ * the paths through the slots of tile b, from three tiles: the paths into those slots, the paths
+ * among them, and the paths out of them.
  *
  *     tile(i, j) |= tile(i, b) . (1 | tile(b, b)) . tile(b, j)
  *
- * tile(b, b) must be closed by then, that is, hold all paths among its slots through tiles up to b.
- * So whoever makes a diagonal tile closes it at once, by squaring: all of them before the
- * first step, then each whenever it has learnt something. That way a step is two small
- * products and a grid barrier; a matrix of n slots takes n / BOOL_TILE steps, and reads three
- * tiles of 2 KB where a squaring of the whole matrix reads two panels of 128 n bits, once for
- * every doubling.
+ * tile(b, b) must be closed by then: it must have all paths among its slots through tiles up to b.
+ * So a block that computes a diagonal tile closes it at once, by squaring: all of them before the
+ * first step, then each whenever it has gained a path. A step is then two small products and a grid
+ * barrier. A matrix of n slots takes n / BOOL_TILE steps, which read three tiles of 2 KB; a
+ * squaring of the whole matrix reads two panels of 128 n bits, once for every doubling.
  *
- * Tiles are read while others write them, in the same step: bits are only ever set, and only where
- * there is a path, so that can only help.
+ * Tiles are read while others write them, in the same step. Bits are only ever set, and only where
+ * there is a path, so this does no harm.
  *
- * Columns of another matrix may hang on the right (what each slot leads to outside): they take part
- * in every step, and gain whatever the closure would have brought them.
+ * Columns of another matrix may follow on the right (what each slot leads to outside). They take
+ * part in every step and gain what the closure would give them.
  */
 #pragma once
 
@@ -29,8 +28,8 @@
 
 /* ---- tiles in shared memory */
 
-/* A row has four words. Rows 32 apart are 8 banks apart, so that the 8 columns of a unit
- * (multiply_by_units) lie in different banks. */
+/* A row has four words. Rows 32 apart are 8 banks apart, so the 8 columns of a unit
+ * (multiply_by_units) are in different banks. */
 #define CLOSURE_ROW_WORDS (BOOL_TILE / 32)
 #define CLOSURE_SKEW      8u
 #define CLOSURE_WORDS     (BOOL_TILE * CLOSURE_ROW_WORDS + BOOL_TILE / 32 * CLOSURE_SKEW)
@@ -41,8 +40,8 @@ DEVICE uint32_t closure_at(uint32_t row, uint32_t word)
     return row * CLOSURE_ROW_WORDS + row / 32 * CLOSURE_SKEW + word;
 }
 
-/* A lane's share of a tile: word LANE % 4 of two rows. A warp has 16 rows, which only it
- * multiplies from the left. */
+/* A lane's share of a tile: word LANE % 4 of two rows. A warp has 16 rows, and only this warp
+ * multiplies them from the left. */
 struct closure_words {
     uint32_t upper, lower;
 };
@@ -78,7 +77,7 @@ DEVICE bool closure_differs(struct closure_words one, struct closure_words other
     return one.upper != other.upper || one.lower != other.lower;
 }
 
-/* `to` becomes the transpose. All warps, 32 x 32 bits at a time. */
+/* Transposes a tile. All warps, 32 x 32 bits at a time. */
 DEVICE void closure_turn(uint32_t *to, const uint32_t *from)
 {
     for (uint32_t i = THREAD_INDEX / WARP_SIZE; i < CLOSURE_ROW_WORDS * CLOSURE_ROW_WORDS;
@@ -91,7 +90,7 @@ DEVICE void closure_turn(uint32_t *to, const uint32_t *from)
 
 /* ---- products */
 
-/* Bits of the 32 columns of a lane's word that a row meets. */
+/* Returns the bits of the 32 columns of a lane's word that a row meets. */
 DEVICE uint32_t closure_meet(uint4 row, const uint32_t *turned)
 {
     uint32_t found = 0;
@@ -116,9 +115,9 @@ DEVICE struct closure_words multiply_by_words(const uint32_t *left, const uint32
 }
 
 #if BOOL_TENSOR
-/* 16 rows by 128 columns: 16 units of 8 columns. Columns are dealt out so that the two that a lane
- * gets of each unit come to the 32 of its word: column 2 t + e of unit j is column 32 t + 2 j + e
- * of the tile. */
+/* Multiplies 16 rows by 128 columns: 16 units of 8 columns. The columns are assigned so that the
+ * two that a lane gets of each unit are among the 32 of its word: column 2 t + e of unit j is
+ * column 32 t + 2 j + e of the tile. */
 DEVICE struct closure_words multiply_by_units(const uint32_t *left, const uint32_t *turned)
 {
     uint32_t group = LANE / 4, part = LANE % 4;
@@ -139,7 +138,7 @@ DEVICE struct closure_words multiply_by_units(const uint32_t *left, const uint32
 }
 #endif
 
-/* The lane's share of left . right, the right factor transposed. */
+/* Returns the lane's share of left . right, with the right factor transposed. */
 DEVICE struct closure_words closure_multiply(const uint32_t *left, const uint32_t *turned,
                                              uint32_t tensor)
 {
@@ -186,7 +185,7 @@ DEVICE struct closure_words closure_load(struct closure_place place)
     return words;
 }
 
-/* Stores what differs. Rows that do not exist have no bits. */
+/* Stores the words that differ. Rows that do not exist have no bits. */
 DEVICE void closure_store(struct closure_place place, struct closure_words words,
                           struct closure_words before)
 {
@@ -197,7 +196,7 @@ DEVICE void closure_store(struct closure_place place, struct closure_words words
         *closure_word(place, row + 8) = words.lower;
 }
 
-/* Starts bringing one row of a tile into shared memory. */
+/* Starts the copy of one row of a tile to shared memory. */
 DEVICE void closure_fetch(uint32_t *tile, struct closure_place place, uint32_t row)
 {
     bool there = row < place.rows;
@@ -220,7 +219,7 @@ struct closure_tiles {
     uint32_t *extended; /* left . (1 | middle) */
 };
 
-/* The closure of a tile of which each thread has its share: squares it until nothing changes. */
+/* Closes a tile of which each thread has its share: squares it until nothing changes. */
 DEVICE struct closure_words close_tile(const struct closure_tiles *t, struct closure_words words,
                                        uint32_t tensor)
 {
@@ -249,8 +248,8 @@ DEVICE void close_diagonal(const struct bit_closure_arguments *c, const struct c
     }
 }
 
-/* Brings the factors of a tile in: half of the threads the left one, the others the right one,
- * and the middle with the step's first. False: one of them is empty. */
+/* Loads the factors of a tile: half of the threads the left one, the others the right one, and the
+ * middle with the step's first. Returns false if one of them is empty. */
 DEVICE bool bring_factors(const struct bit_closure_arguments *c, const struct closure_tiles *t,
                           uint32_t step, uint32_t down, uint32_t across, bool first)
 {
@@ -270,7 +269,7 @@ DEVICE bool bring_factors(const struct bit_closure_arguments *c, const struct cl
     return left && right;
 }
 
-/* What a tile has learnt in this step joins `words`. */
+/* Adds to `words` what a tile gains in this step. */
 DEVICE struct closure_words learn_words(const struct bit_closure_arguments *c,
                                         const struct closure_tiles *t, bool first,
                                         struct closure_words words)
@@ -281,7 +280,7 @@ DEVICE struct closure_words learn_words(const struct bit_closure_arguments *c,
     block_barrier();
     struct closure_words extended = closure_multiply(t->left, t->middle_turned, c->tensor);
     closure_write(t->extended, closure_join(closure_read(t->left), extended));
-    warp_barrier(WARP_ALL); /* these rows are this warp's alone */
+    warp_barrier(WARP_ALL); /* only this warp uses these rows */
     return closure_join(words, closure_multiply(t->extended, t->right_turned, c->tensor));
 }
 
@@ -294,7 +293,7 @@ DEVICE void closure_step(const struct bit_closure_arguments *c, const struct clo
         uint32_t down = i / across, at = i % across;
         struct closure_place place = closure_place(c, down, at);
         struct closure_words before = closure_load(place), words = before;
-        block_barrier(); /* the tile before this one is done with the shared ones */
+        block_barrier(); /* the previous tile no longer needs the shared ones */
         bool some = bring_factors(c, t, step, down, at, first);
         first = false;
         if (!some)
@@ -307,8 +306,8 @@ DEVICE void closure_step(const struct bit_closure_arguments *c, const struct clo
     }
 }
 
-/* All blocks of a cooperative launch, BOOL_TILE_THREADS each; everything is visible to all of them
- * at the end. */
+/* For all blocks of a cooperative launch, with BOOL_TILE_THREADS each. At the end everything is
+ * visible to all of them. */
 DEVICE void closure_steps(const struct bit_closure_arguments *c)
 {
     SHARED2(uint4, tiles, 6, CLOSURE_CHUNKS);

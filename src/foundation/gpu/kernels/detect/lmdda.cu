@@ -1,4 +1,4 @@
-/* LMDDA's events on rows kept whole (lmdda_events.h). */
+/* LMDDA's events on rows that are stored whole (lmdda_events.h). */
 #include "foundation/gpu/kernels/detect/lmdda.h"
 #include "foundation/gpu/kernels/detect/lmdda_row.h"
 #include "foundation/gpu/language/kernel.h"
@@ -25,11 +25,11 @@ DEVICE void drop_resource(const struct lmdda_state *s, uint32_t resource, uint32
     clear_bit(row_of(s->grants, s->stride, resource), process);
 }
 
-/* ---- rows made anew */
+/* ---- recomputing rows */
 
 #define LIST_ROOM (LMDDA_THREADS * 32)
 
-/* What the holders in this thread's word wait for, onto the block's list. */
+/* Adds what the holders in this thread's word wait for to the block's list. */
 DEVICE void list_waits(const struct lmdda_state *s, uint32_t first_process, uint32_t waiting,
                        uint32_t *list, uint32_t *listed)
 {
@@ -39,7 +39,8 @@ DEVICE void list_waits(const struct lmdda_state *s, uint32_t first_process, uint
     }
 }
 
-/* RP[q] = q's holders, and the rows of what they wait for. Each thread keeps to the same words. */
+/* RP[q] = q's holders, and the rows of what they wait for. Each thread always handles the same
+ * words. */
 DEVICE void remake_row(const struct lmdda_state *s, uint32_t row, uint32_t words)
 {
     SHARED(uint32_t, list, LIST_ROOM);
@@ -99,7 +100,7 @@ DEVICE bool leads_back(const struct lmdda_event_arguments *event)
 
 /* ---- joins */
 
-/* A warp a row. Row `wanted` itself stays as it is while the others read it. */
+/* A warp for each row. Row `wanted` itself does not change while the others read it. */
 KERNEL(lmdda_join, struct lmdda_join_arguments)
 {
     struct lmdda_state s = a.state;

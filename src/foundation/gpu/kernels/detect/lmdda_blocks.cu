@@ -1,9 +1,9 @@
 /*
- * LMDDA on rows in blocks (blocks.h): the twin of lmdda.cu and lmdda_hop.cu.
+ * LMDDA on rows in blocks (blocks.h): the counterpart of lmdda.cu and lmdda_hop.cu.
  *
- * Pages may run out in any kernel but those that only read. The host then has it done again, with
- * more of them: changes are made in the same order, what joins joins again, and what is made anew
- * is made anew from the start.
+ * Pages may run out in every kernel except those that only read. The host then maps more and
+ * repeats the launch: changes are made in the same order, rows are joined once more, and a
+ * recomputation starts from the beginning.
  */
 #include "foundation/gpu/kernels/detect/lmdda.h"
 #include "foundation/gpu/kernels/detect/lmdda_row.h"
@@ -21,8 +21,8 @@ DEVICE struct block_matrix matrix_at(const struct lmdda_state *s, uint64_t tops)
     return m;
 }
 
-/* The row that is this lane's in round `round` of looking at all of them; it may be beyond. Eight
- * neighbours are one look at memory, and neighbouring rows go to several warps. */
+/* Returns the row that this lane visits in round `round` of a scan of all rows; it may be out of
+ * range. Eight neighbours are read together, and neighbouring rows go to different warps. */
 DEVICE uint64_t row_to_look_at(uint64_t round)
 {
     uint64_t warps = (uint64_t)GRID_SIZE * (BLOCK_SIZE / WARP_SIZE);
@@ -44,7 +44,7 @@ DEVICE void begin_event(const struct lmdda_event_arguments *event)
     blocks_settle(&event->state.store);
 }
 
-/* A warp makes a change, the same one for the same row or process. Slots change hands. */
+/* Assigns changes to warps: changes of the same row or process go to the same warp. */
 DEVICE bool makes_change(const struct lmdda_update *update)
 {
     uint32_t warps = BLOCK_SIZE / WARP_SIZE;
@@ -65,16 +65,16 @@ DEVICE void drop_resource(const struct lmdda_state *s, uint32_t resource, uint32
     blocks_clear(&s->store, &grants, resource, process);
 }
 
-/* ---- rows made anew */
+/* ---- recomputing rows */
 
-/* What a row takes over: rows of `from` join row `row` of `to`. */
+/* Which rows a row takes over: rows of `from` join row `row` of `to`. */
 struct takeover {
     struct block_matrix to, from;
     bool changed;
 };
 
-/* Everything that the waiting processes of row `row` of `by` wait for, taken over. Processes often
- * wait for the same: not twice in a row. */
+/* Takes over everything that the waiting processes of row `row` of `by` wait for. Processes often
+ * wait for the same resource, so the previous one is skipped. */
 DEVICE void take_over(const struct lmdda_state *s, const struct block_matrix *by, uint32_t row,
                       struct takeover *one, struct takeover *other)
 {
@@ -102,7 +102,7 @@ DEVICE void take_over(const struct lmdda_state *s, const struct block_matrix *by
     }
 }
 
-/* A warp a row: none leads to another of them. */
+/* A warp for each row: none of them leads to another. */
 DEVICE void remake_rows(const struct lmdda_event_arguments *event)
 {
     const struct lmdda_state *s = &event->state;
@@ -161,7 +161,7 @@ KERNEL(lmdda_blocks_join, struct lmdda_join_arguments)
     }
 }
 
-/* ---- RP made anew */
+/* ---- recomputing RP */
 
 /* Empties every row. */
 DEVICE void empty_rows(const struct lmdda_state *s, const struct block_matrix *m, uint32_t rows)
@@ -190,9 +190,9 @@ DEVICE void copy_grants(const struct lmdda_state *s, uint32_t rows)
     }
 }
 
-/* Row q of `ends` has the processes at the end of walks of some length from q. Whatever is reached
- * from there by walks up to that length is reached from q; and walks of twice the length end
- * where those do that begin there. */
+/* Row q of `ends` has the processes at the end of walks of some length from q. What walks up to
+ * that length reach from there is reached from q, and walks of twice the length end where the walks
+ * that begin there end. */
 DEVICE bool hop_rows(const struct lmdda_state *s, const struct block_matrix *ends,
                      const struct block_matrix *further, uint32_t rows)
 {
@@ -209,7 +209,7 @@ DEVICE bool hop_rows(const struct lmdda_state *s, const struct block_matrix *end
     return reached.changed;
 }
 
-/* Everybody meets; pages given back before may be taken afterwards. */
+/* Waits for all blocks. Pages that were released before may be taken afterwards. */
 DEVICE void meet_and_settle(const struct lmdda_reach_arguments *hop, uint32_t *flag)
 {
     struct grid_barrier *barrier = GPU_POINTER(struct grid_barrier, hop->barrier);
@@ -222,10 +222,10 @@ DEVICE void meet_and_settle(const struct lmdda_reach_arguments *hop, uint32_t *f
 }
 
 /*
- * Node hopping: in round k walks of 2^k steps are put together to walks of twice as many. The first
- * are the grants. It is over when a round has reached nobody new: then everybody at most twice as
- * far is there already, and so is everybody. A row may be growing while it joins another: what it
- * has is reached from both.
+ * Node hopping: round k joins walks of 2^k steps to walks of twice as many. The first walks are the
+ * grants. It ends when a round has reached no new process: then all processes at most twice as far
+ * have been reached, and so have all. A row may grow while it joins another: everything in it is
+ * reached from both.
  */
 KERNEL(lmdda_blocks_reach, struct lmdda_reach_arguments)
 {
@@ -235,7 +235,7 @@ KERNEL(lmdda_blocks_reach, struct lmdda_reach_arguments)
     struct block_matrix walks[2] = {matrix_at(s, hop.walks[0]), matrix_at(s, hop.walks[1])};
     uint32_t *changed = GPU_POINTER(uint32_t, hop.changed);
     bool goes_on = true;
-    empty_rows(s, &walks[0], hop.rows); /* where pages ran out the time before */
+    empty_rows(s, &walks[0], hop.rows); /* left from the time before, when pages ran out */
     empty_rows(s, &walks[1], hop.rows);
     empty_rows(s, &reach, hop.rows);
     meet_and_settle(&hop, &changed[0]);

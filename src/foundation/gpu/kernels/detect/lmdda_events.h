@@ -1,14 +1,14 @@
 /*
- * LMDDA's events: what changes at a grant, a wait, a release, and the answer to a block. Included
- * by lmdda.cu, whose rows are whole, and lmdda_blocks.cu, whose rows are blocks. Whoever includes
- * it says what its kernel is called (LMDDA_EVENT), and has what differs:
+ * LMDDA's events: the changes of a grant, a wait or a release, and the answer to a block. Included
+ * by lmdda.cu, whose rows are whole, and lmdda_blocks.cu, whose rows are in blocks. The including
+ * file defines the name of its kernel (LMDDA_EVENT) and the functions that differ:
  *
- *     begin_event      before everything; thread 0's
- *     makes_change     is this thread one of those that make the change?
- *     hold_resource    a process holds it, and is reached from it; drop_resource: holds no more
- *     remake_rows      the rows listed, made anew
- *     leads_on         does the resource wanted lead to one that runs, but for the requester? By
- *                      the whole block; and leads_back: to the requester? By a thread
+ *     begin_event      before everything; by thread 0
+ *     makes_change     tells whether this thread is one of those that make the change
+ *     hold_resource    a process holds it, and is reached from it; drop_resource: the opposite
+ *     remake_rows      recomputes the listed rows
+ *     leads_on         tells whether the wanted resource leads to a running process other than the
+ *                      requester; by the whole block. leads_back: to the requester; by one thread
  */
 #pragma once
 
@@ -20,7 +20,7 @@ DEVICE void apply_update(const struct lmdda_state *s, const struct lmdda_update 
 {
     uint32_t first = update->first, second = update->second;
     switch (update->change) {
-    case LMDDA_GRANT: /* nobody waits for it, so no other row leads there */
+    case LMDDA_GRANT: /* it has no waiters, so no other row leads there */
         hold_resource(s, first, second);
         break;
     case LMDDA_UNGRANT:
@@ -50,7 +50,7 @@ DEVICE void begin_wait(const struct lmdda_event_arguments *event)
     apply_update(&event->state, &slot);
 }
 
-/* Where does the resource wanted lead? The requester does not run any more. */
+/* Answers where the wanted resource leads. The requester no longer runs. */
 DEVICE void answer_block(const struct lmdda_event_arguments *event)
 {
     bool on = leads_on(event);

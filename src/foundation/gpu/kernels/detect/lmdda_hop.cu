@@ -1,12 +1,12 @@
 /*
- * LMDDA: RP made anew, in three steps.
+ * LMDDA: recomputes RP in three steps.
  *
  *     relation   paths[i][j]: a holder of slot i's resource waits for slot j's; held[i]: its
  * holders closure    paths becomes reachability among slots, and with it held RP of their resources
  *     rows       RP[q] = q's holders, and the held rows of what they wait for
  *
- * A large system takes them one after another; a small one all in one launch, where the steps are
- * so short that launching them would take longer.
+ * For a large system each step is a launch. For a small one all steps are one launch, because they
+ * are shorter than a launch takes.
  */
 #include "foundation/gpu/kernels/detect/closure_tiles.h"
 #include "foundation/gpu/kernels/detect/lmdda_row.h"
@@ -16,7 +16,7 @@ DEVICE void add_bit(uint32_t *row, uint32_t bit)
     atomic_or32(&row[bit / 32], 1u << bit % 32);
 }
 
-/* Warps of the whole grid, and which of them this is. */
+/* The number of warps of the whole grid, and the index of this one. */
 DEVICE uint32_t all_warps(void)
 {
     return GRID_SIZE * (BLOCK_SIZE / WARP_SIZE);
@@ -34,7 +34,7 @@ DEVICE uint32_t row_words(uint32_t bits)
 
 /* ---- relation */
 
-/* `process` holds the resource of the slot whose row of paths this is. */
+/* `process` holds the resource of the slot that this row of paths belongs to. */
 DEVICE void relate_slots(const struct lmdda_hop_arguments *hop, uint32_t *paths, uint32_t process)
 {
     uint32_t wanted = GPU_POINTER(const uint32_t, hop->state.waits)[process];
@@ -42,7 +42,7 @@ DEVICE void relate_slots(const struct lmdda_hop_arguments *hop, uint32_t *paths,
         add_bit(paths, GPU_POINTER(const uint32_t, hop->state.slots)[wanted]);
 }
 
-/* A warp a slot, a word of holders a lane. */
+/* A warp for each slot, a word of holders for each lane. */
 DEVICE void find_relation(const struct lmdda_hop_arguments *hop)
 {
     const struct lmdda_state *s = &hop->state;
@@ -72,8 +72,8 @@ KERNEL(lmdda_relation, struct lmdda_hop_arguments)
 
 /* ---- rows */
 
-/* Everything that the holders in the lanes' words wait for joins the row. Holders often wait for
- * the same: not twice in a row. */
+/* Adds to the row everything that the holders in the lanes' words wait for. Holders often wait for
+ * the same resource, so the previous one is skipped. */
 DEVICE void join_waits(const struct lmdda_hop_arguments *hop, uint32_t *to, uint32_t first_word,
                        uint32_t waiting, uint32_t *last)
 {
@@ -111,7 +111,7 @@ DEVICE void make_row(const struct lmdda_hop_arguments *hop, uint32_t row)
     }
 }
 
-/* A warp a row; each lane always works on the same words of it. */
+/* A warp for each row; each lane always handles the same words of it. */
 DEVICE void make_rows(const struct lmdda_hop_arguments *hop)
 {
     for (uint32_t row = this_warp(); row < hop->resource_count; row += all_warps())
@@ -124,7 +124,7 @@ KERNEL(lmdda_rows, struct lmdda_hop_arguments)
     make_rows(&hop);
 }
 
-/* ---- all of it */
+/* ---- all steps */
 
 KERNEL_BOUNDED(lmdda_small, struct lmdda_hop_arguments, BOOL_TILE_THREADS, 1)
 {

@@ -18,7 +18,7 @@ DEVICE void clear_bit(uint32_t *row, uint32_t bit)
     atomic_and32(&row[bit / 32], ~(1u << bit % 32));
 }
 
-/* The bits of a row join another's, 16 bytes a lane at a time; the whole warp. */
+/* ORs the bits of a row into another, 16 bytes a lane at a time; by the whole warp. */
 DEVICE void join_row(uint32_t *row, const uint32_t *joining, uint32_t words)
 {
     uint4 *to = (uint4 *)(void *)row;

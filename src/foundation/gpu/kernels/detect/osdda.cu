@@ -1,19 +1,18 @@
 /*
- * OSDDA as a resident service: the twin of engines/detect/engine/osdda.c
- * (kernels/resident/service.h tells how a service works, osdda_lead.h what its leader does). Here:
- * the steps of the grid on whole rows.
+ * OSDDA as a resident service: the counterpart of engines/detect/engine/osdda.c
+ * (kernels/resident/service.h explains services, osdda_lead.h the leader). This file has the steps
+ * of the grid on whole rows.
  *
- * Who may write what. Row r belongs to block r % GRID_SIZE: only it changes the row during a
- * step, and only threads of it that agree by barriers. A step that reads a row of
- * another block (the path put behind others, or taken off them) never changes that row: in
- * OSDDA_BLOCK it is left out where it is among the rows to change (the path closes into a
- * cycle and has everything already), in OSDDA_CANCEL it cannot be among them (it does not
- * lead to the process, else it would be a cycle's and rebuilt). OSDDA_REBUILD alone reads rows that
- * others write; see there.
+ * Write access. Row r belongs to block r % GRID_SIZE: only this block changes the row during a
+ * step, and its threads synchronize by barriers. A step that reads a row of another block (the path
+ * appended to others, or cut off them) never changes that row: in OSDDA_BLOCK it is skipped if it
+ * is among the rows to change (the path closes into a cycle and is complete), in OSDDA_CANCEL it
+ * cannot be among them (it does not lead to the process, otherwise it would be on a cycle and
+ * rebuilt). Only OSDDA_REBUILD reads rows that others write; see there.
  *
- * A block event reads a whole row but changes only what that row has: its chunks that are
- * not zero are gathered in shared memory once, and only these are combined with every row. A long
- * path behind few rows, or a short one behind many, so costs next to nothing; the worst is half the
+ * A block event reads a whole row but changes only what that row has: its chunks that are not zero
+ * are gathered in shared memory once, and only these are combined with every row. So a long path
+ * appended to few rows, or a short one to many, costs next to nothing; the worst case is half the
  * resources on each side.
  */
 #include "foundation/gpu/kernels/detect/osdda.h"
@@ -26,8 +25,8 @@ typedef ulonglong2 chunk; /* 128 bits of a row */
 #define CHUNK_BITS 128u
 #define AHEAD      4u /* chunks a thread has in flight */
 
-/* Chunks gathered at a time: rows of 65536 resources and processes in one go. (Few where there are
- * no such rows, so that the tests see more than one go.) */
+/* Chunks gathered at a time: rows of 65536 resources and processes in one pass. The emulator has
+ * few, so that tests see several passes. */
 #ifdef __CUDACC__
 #define TILE   1024u
 #define UNROLL _Pragma("unroll")
@@ -43,7 +42,7 @@ DEVICE chunk *row_at(const osdda *a, uint32_t row)
     return GPU_POINTER(chunk, a->rows) + row * a->stride;
 }
 
-/* The word of RR that tells whether `row` reaches the resource; of RP, the process. */
+/* Returns the word of RR that tells whether `row` reaches the resource; of RP, the process. */
 DEVICE uint32_t *rr_word(const osdda *a, uint32_t row, uint32_t resource)
 {
     return (uint32_t *)row_at(a, row) + resource / 32;
@@ -59,7 +58,7 @@ DEVICE bool reaches_process(const osdda *a, uint32_t row, uint32_t process)
     return *rp_word(a, row, process) >> process % 32 & 1;
 }
 
-/* Chunk number `index` of a row that has only `bit` set (OSDDA_NONE: no bit). */
+/* Returns chunk number `index` of a row in which only `bit` is set (OSDDA_NONE: no bit). */
 DEVICE chunk one_bit(uint32_t bit, uint64_t index)
 {
     chunk x;
@@ -81,16 +80,17 @@ DEVICE chunk combined_words(chunk to, chunk from, bool subtract)
     return to;
 }
 
-/* ------------------------------------------------------------------ a path behind others */
+/* ------------------------------------------------------------------ appending a path to others */
 
-/* What a block has found: rows to change, and what of the source row is not zero. */
+/* What a block has found: rows to change, and the chunks of the source row that are not zero. */
 struct finding {
     uint32_t *rows, *row_count; /* in shared memory */
     chunk *values;
     uint32_t *places, *gathered;
 };
 
-/* The chunks gathered, times the rows found, spread over the threads of the block. */
+/* Combines the gathered chunks with the rows found; both are distributed over the block's threads.
+ */
 DEVICE void combine_rows(const osdda *a, struct finding found, bool subtract)
 {
     uint32_t gathered = *found.gathered;
@@ -120,8 +120,8 @@ DEVICE void combine_rows(const osdda *a, struct finding found, bool subtract)
     }
 }
 
-/* What tells whether a row is one to change: fetched here, looked at in find_row, so that the way
- * to memory is gone only once, together with that of gather. */
+/* What decides whether a row has to change: fetched here and evaluated in find_row, so that its
+ * latency overlaps with that of gather. */
 DEVICE uint32_t fetch_row(const osdda *a, uint64_t row, struct service_command command)
 {
     if (row >= a->vectors.resources)
@@ -130,8 +130,7 @@ DEVICE uint32_t fetch_row(const osdda *a, uint64_t row, struct service_command c
                                              : GPU_POINTER(uint32_t, a->vectors.sink_of)[row];
 }
 
-/* Is this row one to change? Then it ends elsewhere from now on, where word c of the command says.
- */
+/* If this row has to change, lists it. It then ends at word c of the command. */
 DEVICE void find_row(const osdda *a, struct finding found, uint64_t row, uint32_t fetched,
                      struct service_command command)
 {
@@ -156,7 +155,7 @@ DEVICE void gather_rows(struct finding found, const chunk *source, uint64_t from
     }
 }
 
-/* OSDDA_BLOCK: rows that end in the process a go on as row b does. OSDDA_CANCEL: rows that lead
+/* OSDDA_BLOCK: rows that end in process a continue as row b does. OSDDA_CANCEL: rows that lead
  * through it end there again. c: where those rows end afterwards. */
 DEVICE void combine_paths(const osdda *a, struct service_command command)
 {
@@ -188,13 +187,13 @@ DEVICE void combine_paths(const osdda *a, struct service_command command)
                 find_row(a, found, row, fetched, command);
             block_barrier();
             combine_rows(a, found, command.operation == OSDDA_CANCEL);
-            block_barrier(); /* what was found has been used */
+            block_barrier(); /* the findings have been used */
         }
 }
 
 /* ------------------------------------------------------------------ hand-over */
 
-/* The papers' "released, p_t waits": a look at three columns, a thread a row. */
+/* The papers' "released, p_t waits": reads three columns, a thread for each row. */
 DEVICE void hand_over(const osdda *a, struct service_command command)
 {
     uint32_t from = command.a, resource = command.b, to = command.c;
@@ -204,12 +203,12 @@ DEVICE void hand_over(const osdda *a, struct service_command command)
         uint32_t r = (uint32_t)row;
         uint32_t *reaches = rr_word(a, r, resource);
         uint32_t *left = rp_word(a, r, from), *met = rp_word(a, r, to);
-        /* All fetched at once, wanted or not: one wait instead of two. */
+        /* All are fetched at once, needed or not: one latency instead of two. */
         uint32_t reached = *reaches, left_word = *left, met_word = *met;
         if (!(reached >> resource % 32 & 1))
             continue;
         GPU_POINTER(uint32_t, a->vectors.sink_of)[r] = to;
-        if (met_word & to_bit) /* led through `to` to the resource */
+        if (met_word & to_bit) /* it led through `to` to the resource */
             *reaches = reached & ~(1u << resource % 32);
         if (left == met) {
             *met = (met_word & ~from_bit) | to_bit;
@@ -222,7 +221,7 @@ DEVICE void hand_over(const osdda *a, struct service_command command)
 
 /* ------------------------------------------------------------------ rebuilding */
 
-/* A row of the one step from its resource to the holder, by a warp. */
+/* Makes a row that is only the step from its resource to the holder; by a warp. */
 DEVICE void lay_row(const osdda *a, uint32_t row, bool wanted)
 {
     uint32_t holder = GPU_POINTER(uint32_t, a->vectors.holder)[row];
@@ -241,7 +240,7 @@ DEVICE void lay_row(const osdda *a, uint32_t row, bool wanted)
     }
 }
 
-/* Puts the row `next` behind `row`, by a warp. */
+/* Appends the row `next` to `row`; by a warp. */
 DEVICE void append_row(const osdda *a, uint32_t row, uint32_t next)
 {
     chunk *to = row_at(a, row);
@@ -254,12 +253,13 @@ DEVICE void append_row(const osdda *a, uint32_t row, uint32_t next)
 }
 
 /*
- * Rows made anew from holders and waits, by pointer doubling: a row and what follows it 1, 2, 4,
- * ... resources on. A row whose pointer never ends leads into a cycle: no sink.
+ * Recomputes rows from holders and waits by pointer doubling: joins a row with the row that is 1,
+ * 2, 4, ... resources further on. A row whose pointer never ends leads into a cycle and has no
+ * sink.
  *
- * The row put behind may be growing meanwhile. That does not matter: whatever it has is on its
- * path, so also on this one, and what it had when the step began is enough. The
- * pointers are another matter: they are read from one vector and written to the other.
+ * The appended row may be growing meanwhile. That does no harm: everything in it is on its path, so
+ * also on this one, and its content at the beginning of the step is sufficient. The pointers are
+ * different: they are read from one vector and written to the other.
  */
 DEVICE void rebuild_rows(const osdda *a, uint32_t process)
 {
@@ -272,7 +272,7 @@ DEVICE void rebuild_rows(const osdda *a, uint32_t process)
     for (uint64_t row = first; row < a->vectors.resources; row += (uint64_t)warps * GRID_SIZE) {
         uint32_t r = (uint32_t)row;
         bool wanted = process == OSDDA_NONE || reaches_process(a, r, process);
-        warp_barrier(WARP_ALL); /* every lane has looked before one clears the row */
+        warp_barrier(WARP_ALL); /* every lane has read before one clears the row */
         lay_row(a, r, wanted);
     }
     for (uint32_t k = 0; k < a->vectors.doublings; k++) {
@@ -292,9 +292,9 @@ DEVICE void rebuild_rows(const osdda *a, uint32_t process)
     }
 }
 
-/* ------------------------------------------------------------------ what the leader asks for */
+/* ------------------------------------------------------------------ called by the leader */
 
-/* The rows of a free resource are empty but for itself, so these are stores alone. Lane 0's. */
+/* The rows of a free resource have only itself, so stores suffice. By lane 0. */
 DEVICE void lay_grant(const osdda *a, uint32_t process, uint32_t resource)
 {
     *rp_word(a, resource, process) = 1u << process % 32;
@@ -305,7 +305,7 @@ DEVICE void lay_release(const osdda *a, uint32_t process, uint32_t resource)
     *rp_word(a, resource, process) = 0;
 }
 
-/* Rows have their room from the start: no step is ever left to a later kernel. */
+/* Whole rows never run out of memory: no step is left to a later kernel. */
 DEVICE bool resume_step(const osdda *a, struct service_command *command)
 {
     (void)a, (void)command;

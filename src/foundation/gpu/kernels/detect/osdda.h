@@ -1,10 +1,10 @@
 /*
- * OSDDA on the device (engines/detect/engine/matrix.h tells what the matrices are): arguments and
- * commands of the service kernel osdda_service.
+ * OSDDA on the device (engines/detect/engine/matrix.h defines the matrices): arguments and commands
+ * of the service kernel osdda_service.
  *
- * Of AG, AR and Sink every row has one bit at most, so they are kept as vectors. The rows of RR and
- * RP of a resource lie one after the other, each of whole lines of 128 bytes: what changes one
- * changes the other, so both are one row to most of the work.
+ * Every row of AG, AR and Sink has at most one bit, so they are stored as vectors. The rows of RR
+ * and RP of a resource are adjacent, each of whole lines of 128 bytes. What changes one changes the
+ * other, so most of the work treats both as one row.
  */
 #pragma once
 
@@ -15,14 +15,14 @@
 #define OSDDA_LINE        128u /* bytes */
 #define OSDDA_MAX_THREADS 512u
 
-/* What is kept whole. */
+/* The vectors, in both kinds of storage. */
 struct osdda_vectors {
     struct service_arguments service;
     uint64_t holder;    /* uint32_t, by resource: the bit of its row of AG */
     uint64_t wait;      /* uint32_t, by process: the bit of its row of AR */
     uint64_t sink_of;   /* uint32_t, by resource: the bit of its row of Sink */
     uint64_t next[2];   /* uint32_t, by resource: for OSDDA_REBUILD */
-    uint32_t resources; /* rows there is room for */
+    uint32_t resources; /* capacity in rows */
     uint32_t doublings; /* the least k with 2^k >= resources */
 };
 
@@ -34,29 +34,29 @@ struct osdda_arguments {
 };
 
 /*
- * The same with rows in blocks (kernel osdda_blocks_service). What is stored of a row is what lies
- * beyond its first step: that RR[q] has q and RP[q] has q's holder is known without. So a resource
+ * The same with rows in blocks (kernel osdda_blocks_service). Only what lies beyond a row's first
+ * step is stored: that RR[q] has q, and RP[q] has q's holder, is known without it. So a resource
  * that is free, or whose holder runs, has nothing stored.
  */
 struct osdda_blocks_arguments {
     struct osdda_vectors vectors;
     struct block_store store;
     struct block_matrix rr, rp;
-    uint64_t step; /* uint32_t[4]: the last step begun, in case it has to be done again */
+    uint64_t step; /* uint32_t[4]: the last step begun, in case it has to be repeated */
     uint64_t row;  /* uint32_t: where OSDDA_READ writes */
 };
 
-/* Operands a, b, c of each. "Alone": the process holds nothing, so no path leads to it. */
+/* Operands a, b, c of each. ALONE: the process holds nothing, so no path leads to it. */
 enum osdda_operation {
     OSDDA_STOP = SERVICE_STOP,
-    OSDDA_GRANT,        /* process, resource: which was free */
-    OSDDA_RELEASE,      /* -, resource: nobody waits for it */
+    OSDDA_GRANT,        /* process, resource, which was free */
+    OSDDA_RELEASE,      /* -, resource, which has no waiters */
     OSDDA_BLOCK,        /* process, resource; answered: the sink of the resource */
     OSDDA_BLOCK_ALONE,  /* the same */
     OSDDA_HAND_OVER,    /* from, resource, to: `to` waited for it */
     OSDDA_CANCEL,       /* process, resource it waits for */
     OSDDA_CANCEL_ALONE, /* the same */
-    OSDDA_REBUILD,      /* process: all rows that lead to it, which runs; NONE: all rows */
-    OSDDA_PING,         /* answered when everything before is done */
-    OSDDA_READ,         /* row, words, 0 for RR, 1 for RP: to be read then; of blocks only */
+    OSDDA_REBUILD,      /* process: all rows that lead to it, which runs; OSDDA_NONE: all rows */
+    OSDDA_PING,         /* answered when everything before it is done */
+    OSDDA_READ,         /* row, words, 0 for RR, 1 for RP: makes it readable; in blocks only */
 };

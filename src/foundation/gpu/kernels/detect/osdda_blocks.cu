@@ -1,15 +1,15 @@
 /*
- * OSDDA as a resident service, on rows in blocks (blocks.h): the twin of osdda.cu.
+ * OSDDA as a resident service, on rows in blocks (blocks.h): the counterpart of osdda.cu.
  *
- * Who may write what. Rows are dealt out to blocks of threads, eight neighbours at a time, so that
- * a look at a vector is a look at whole sectors and neighbouring rows still go to several blocks. A
- * block lists the rows to change, then its warps take them: in combine_paths a directory of a row
- * each, elsewhere a row. What is read of other rows is told in osdda.cu.
+ * Write access. Rows are assigned to blocks of threads, eight neighbours at a time, so that vectors
+ * are read in whole sectors and neighbouring rows still go to different blocks. A block lists the
+ * rows to change; then its warps take them: in combine_paths a directory of a row each, elsewhere a
+ * row. osdda.cu explains what is read of other rows.
  *
- * Pages may run out in the middle of a step. Then the step is done again by the next kernel, when
- * the host has found more: so every step can be done twice. A row's sink is moved when everything
- * else of the row is done, and rows whose sink has moved are not looked at again; bits that join
- * twice are the same bits; and a rebuild begins from nothing.
+ * Pages may run out in the middle of a step. Then the host maps more and the next kernel repeats
+ * the step, so every step can be done twice: a row's sink is moved when everything else of the row
+ * is done, and rows whose sink has moved are skipped; joining the same bits again changes nothing;
+ * and a rebuild starts from the beginning.
  */
 #include "foundation/gpu/kernels/detect/osdda.h"
 #include "foundation/gpu/kernels/resident/blocks.h"
@@ -31,7 +31,8 @@ DEVICE bool reaches_process(const osdda *a, uint32_t row, uint32_t process)
     return holder_of(a, row) == process || blocks_test(&a->store, &a->rp, row, process);
 }
 
-/* The row that is this thread's in round `round` of looking at all of them; it may be beyond. */
+/* Returns the row that this thread visits in round `round` of a scan of all rows; it may be out of
+ * range. */
 DEVICE uint64_t row_to_look_at(uint64_t round)
 {
     uint64_t group = round * (BLOCK_SIZE / NEIGHBOURS) + THREAD_INDEX / NEIGHBOURS;
@@ -44,7 +45,7 @@ DEVICE uint64_t rounds_of_looking(const osdda *a)
     return (a->vectors.resources + each - 1) / each;
 }
 
-/* Puts the path of `next` behind `row`, directory t of RR's and RP's. */
+/* Appends the path of `next` to `row`, in directory t of RR and RP. */
 DEVICE bool append_path(const osdda *a, uint32_t row, uint32_t next, uint32_t t)
 {
     const struct block_matrix *m = t < a->rr.top_count ? &a->rr : &a->rp;
@@ -62,10 +63,10 @@ DEVICE void cut_path(const osdda *a, uint32_t row, uint32_t next, uint32_t t)
     blocks_subtract(&a->store, m, row, t, *blocks_top(m, next, t), first);
 }
 
-/* ------------------------------------------------------------------ a path behind others */
+/* ------------------------------------------------------------------ appending a path to others */
 
-/* Is this row one to change? Each step has its own: OSDDA_BLOCK those that end in the process,
- * OSDDA_CANCEL those that lead through it, OSDDA_HAND_OVER those that lead to the resource. */
+/* Tells whether this row has to change: in OSDDA_BLOCK those that end in the process, in
+ * OSDDA_CANCEL those that lead through it, in OSDDA_HAND_OVER those that lead to the resource. */
 DEVICE bool is_to_change(const osdda *a, uint64_t row, struct service_command command)
 {
     if (row >= a->vectors.resources)
@@ -83,7 +84,7 @@ DEVICE bool hand_row_over(const osdda *a, uint32_t row, struct service_command c
 {
     uint32_t from = command.a, resource = command.b, to = command.c;
     bool led_through = reaches_process(a, row, to);
-    warp_barrier(WARP_ALL); /* every lane knows before one changes it */
+    warp_barrier(WARP_ALL); /* every lane has read before one changes it */
     if (led_through)
         blocks_clear(&a->store, &a->rr, row, resource);
     else if (!blocks_set(&a->store, &a->rp, row, to))
@@ -92,7 +93,8 @@ DEVICE bool hand_row_over(const osdda *a, uint32_t row, struct service_command c
     return true;
 }
 
-/* The share of a warp in the rows that its block has listed. False: pages have run out. */
+/* Changes a warp's share of the rows that its block has listed. Returns false if pages have run
+ * out. */
 DEVICE bool change_rows(const osdda *a, const uint32_t *rows, uint32_t count,
                         struct service_command command)
 {
@@ -105,15 +107,15 @@ DEVICE bool change_rows(const osdda *a, const uint32_t *rows, uint32_t count,
             whole &= hand_row_over(a, row, command);
         else if (command.operation == OSDDA_CANCEL)
             cut_path(a, row, command.b, part);
-        else if (row != command.b) /* its path has closed into a cycle: it is all there already */
+        else if (row != command.b) /* its path has closed into a cycle and is complete */
             whole &= append_path(a, row, command.b, part);
     }
     return whole;
 }
 
-/* Rows are listed, changed, and end where word c of the command says from then on. Their number
- * stands in front of them, away from the kernel's command: whoever loads that is given its
- * neighbour by the compiler, too, which tools that look for races take for a use. */
+/* Lists rows, changes them, and makes them end at word c of the command. Their number is stored in
+ * front of them, away from the kernel's command: the compiler loads it together with its neighbour,
+ * which race detectors take for a use. */
 DEVICE void change_paths(const osdda *a, struct service_command command)
 {
     SHARED(uint32_t, listed, 1 + OSDDA_MAX_THREADS);
@@ -132,7 +134,7 @@ DEVICE void change_paths(const osdda *a, struct service_command command)
         bool failed = !change_rows(a, rows, count[0], command);
         if (!block_any(failed) && THREAD_INDEX < count[0])
             GPU_POINTER(uint32_t, a->vectors.sink_of)[rows[THREAD_INDEX]] = command.c;
-        block_barrier(); /* what was listed has been used */
+        block_barrier(); /* the list has been used */
         if (THREAD_INDEX == 0)
             count[0] = 0;
         block_barrier();
@@ -154,7 +156,8 @@ DEVICE void hand_over(const osdda *a, struct service_command command)
 
 /* ------------------------------------------------------------------ rebuilding */
 
-/* The lanes of a warp look at 32 rows: each lane its own pointer, and the sink if that is known. */
+/* The lanes of a warp visit 32 rows: each lane gets its own row's pointer, and the sink if that is
+ * known. */
 DEVICE void lay_rows(const osdda *a, uint64_t row, uint32_t process)
 {
     bool wanted = row < a->vectors.resources &&
@@ -177,7 +180,7 @@ DEVICE void lay_rows(const osdda *a, uint64_t row, uint32_t process)
     }
 }
 
-/* Each of the 32 rows, and what follows it as far on as it has come: twice as far from now on. */
+/* Extends each of the 32 rows by what follows it: doubles their length. */
 DEVICE void double_rows(const osdda *a, uint64_t row, const uint32_t *next, uint32_t *further)
 {
     uint32_t *sink_of = GPU_POINTER(uint32_t, a->vectors.sink_of);
@@ -196,7 +199,7 @@ DEVICE void double_rows(const osdda *a, uint64_t row, const uint32_t *next, uint
         sink_of[row] = sink_of[n];
 }
 
-/* As in osdda.cu: pointer doubling, where a row put behind may be growing meanwhile. */
+/* As in osdda.cu: pointer doubling, where an appended row may be growing meanwhile. */
 DEVICE void rebuild_rows(const osdda *a, uint32_t process)
 {
     struct grid_barrier *barrier =
@@ -217,7 +220,7 @@ DEVICE void rebuild_rows(const osdda *a, uint32_t process)
     }
 }
 
-/* ------------------------------------------------------------------ what the leader asks for */
+/* ------------------------------------------------------------------ called by the leader */
 
 /* A path of one step is not stored. */
 DEVICE void lay_grant(const osdda *a, uint32_t process, uint32_t resource)
@@ -237,7 +240,7 @@ DEVICE void begin_step(const osdda *a, struct service_command command)
         return;
     blocks_settle(&a->store);
     step[0] = command.operation;
-    /* What leads where is not known half-way through: it is all made anew. */
+    /* Pointers are not known half-way through: rebuild everything. */
     step[1] = command.operation == OSDDA_REBUILD ? OSDDA_NONE : command.a;
     step[2] = command.b;
     step[3] = command.c;
@@ -267,7 +270,7 @@ DEVICE bool resume_step(const osdda *a, struct service_command *command)
     return true;
 }
 
-/* A row as words, with what is not stored of it. */
+/* Writes a row as words, including what is not stored of it. */
 DEVICE void read_row(const osdda *a, struct service_command command)
 {
     const struct block_matrix *m = command.c ? &a->rp : &a->rr;

@@ -1,15 +1,16 @@
 /*
  * OSDDA as a resident service: the leader, and the kernel. Included by osdda.cu, whose rows are
- * whole, and osdda_blocks.cu, whose rows are blocks. Whoever includes it says what its arguments
- * are (`osdda`: they begin with `vectors`) and what its kernel is called (OSDDA_KERNEL), and has
- * the steps of the grid (combine_paths, hand_over, rebuild_rows) and what differs for the leader:
+ * whole, and osdda_blocks.cu, whose rows are in blocks. The including file defines its arguments
+ * (`osdda`, which begin with `vectors`), the name of its kernel (OSDDA_KERNEL), the steps of the
+ * grid (combine_paths, hand_over, rebuild_rows) and the functions of the leader that differ:
  *
- *     reaches_process   is the process on the path from this resource?
- *     lay_grant         the row of a resource just granted; lay_release: given back. Lane 0's
- *     lead_other        an operation that only one of them knows; does it need the grid?
- *     begin_step        before a step of the grid
- *     step_failed       has the last step been left undone, for the next kernel to do again?
- *     resume_step       and does this kernel, which has just begun, have such a step to do?
+ *     reaches_process   tells whether the process is on the path from this resource
+ *     lay_grant         makes the row of a resource just granted; lay_release: released. By lane 0
+ *     lead_other        executes an operation that only one of them has; tells whether it needs the
+ *                       grid
+ *     begin_step        called before a step of the grid
+ *     step_failed       tells whether the last step was left undone, for the next kernel to repeat
+ *     resume_step       tells whether this kernel, which has just begun, has such a step to do
  */
 #pragma once
 
@@ -17,7 +18,7 @@
 #include "foundation/gpu/kernels/resident/service.h"
 #include "foundation/gpu/language/kernel.h"
 
-/* A path of one step; and none again. Lane 0's. */
+/* A path of one step; and its end. By lane 0. */
 DEVICE void grant_resource(const osdda *a, uint32_t process, uint32_t resource)
 {
     GPU_POINTER(uint32_t, a->vectors.holder)[resource] = process;
@@ -32,7 +33,7 @@ DEVICE void release_resource(const osdda *a, uint32_t process, uint32_t resource
     lay_release(a, process, resource);
 }
 
-/* The answer leaves before anything else is done. Where the rows will end, for every lane. */
+/* Sends the answer before anything else is done. Returns to every lane where the rows will end. */
 DEVICE uint32_t block_process(const osdda *a, struct service_command command)
 {
     uint32_t end = OSDDA_NONE;
@@ -45,11 +46,11 @@ DEVICE uint32_t block_process(const osdda *a, struct service_command command)
     return warp_shuffle(WARP_ALL, end, 0);
 }
 
-/* A wait given up: as a step, cheap where its path is no cycle. */
+/* Makes a step of a cancelled wait: a cheap one if its path is no cycle. */
 DEVICE struct service_command cancel_wait(const osdda *a, struct service_command command)
 {
     uint32_t cycle = 0;
-    if (LANE == 0) { /* which alone has seen what it has written */
+    if (LANE == 0) { /* only lane 0 has seen what it has written */
         cycle = reaches_process(a, command.b, command.a);
         GPU_POINTER(uint32_t, a->vectors.wait)[command.a] = OSDDA_NONE;
     }
@@ -59,7 +60,7 @@ DEVICE struct service_command cancel_wait(const osdda *a, struct service_command
     return command;
 }
 
-/* Carries a command out as far as the leader can; does the rest need a step of the grid? */
+/* Executes the leader's part of a command. Tells whether the rest needs a step of the grid. */
 DEVICE bool lead_command(const osdda *a, struct service_command *command)
 {
     switch (command->operation) {

@@ -1,4 +1,4 @@
-/* Where resources end (what_if.h). */
+/* Finds the ends of resources (what_if.h). */
 #include "foundation/gpu/kernels/detect/what_if_row.h"
 #include "foundation/gpu/language/kernel.h"
 

@@ -1,5 +1,5 @@
-/* Where resources end, from the matrices: for each row, the one bit it has in common with `runs`.
- */
+/* Ends of resources, from the matrices: for each row, the one bit that it has in common with
+ * `runs`. */
 #pragma once
 
 #include <stdint.h>
@@ -8,8 +8,8 @@
 #define WHAT_IF_SEVERAL 0xfffffffeu
 #define WHAT_IF_THREADS 256u
 
-/* Single-unit systems: matrix Sink, no `runs`. Multi-unit systems: matrix RP, and SP. A warp a row;
- * rows start on 16 bytes, strides and `words` are multiples of 4. */
+/* Single-unit systems: matrix Sink, without `runs`. Multi-unit systems: matrix RP, and SP. A warp
+ * for each row. Rows start at multiples of 16 bytes; strides and `words` are multiples of 4. */
 struct what_if_arguments {
     uint64_t matrix;
     uint64_t runs;          /* one row, or 0: every bit counts */

@@ -1,10 +1,10 @@
-/* Where a row ends (what_if.h): what whole rows and blocks share. */
+/* The end of a row (what_if.h): shared by whole rows and rows in blocks. */
 #pragma once
 
 #include "foundation/gpu/kernels/detect/what_if.h"
 #include "foundation/gpu/language/kernel.h"
 
-/* Another word of the row: how many bits so far (2 stands for more), and the last one seen. */
+/* Adds a word of the row: counts bits (2 means more than one) and keeps the last one. */
 DEVICE void take_word(uint32_t bits, uint32_t word, uint32_t *count, uint32_t *end)
 {
     if (bits == 0)
@@ -13,7 +13,7 @@ DEVICE void take_word(uint32_t bits, uint32_t word, uint32_t *count, uint32_t *e
     *end = word * 32 + find_first32(bits);
 }
 
-/* What the lanes of a warp have seen, together. */
+/* Combines what the lanes of a warp have counted. */
 DEVICE uint32_t end_of_lanes(uint32_t count, uint32_t end)
 {
     uint32_t lanes = warp_ballot(WARP_ALL, count != 0);

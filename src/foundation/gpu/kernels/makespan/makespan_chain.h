@@ -1,9 +1,9 @@
 /*
- * One chain of simulated annealing, as every engine runs it: on a CPU thread, on a GPU, in another
- * process. A chain is decided by (model, goal, seed, its number, evaluations, temperature,
- * published): wherever it runs it makes the same moves, step by step, and finds the same
- * schedules. So everything here is integers, in the common subset of C and CUDA C, and independent
- * of how schedules are evaluated.
+ * One chain of simulated annealing, the same on every engine: on a CPU thread, on a GPU, in another
+ * process. A chain is determined by (model, goal, seed, its number, evaluations, temperature,
+ * published): wherever it runs, it makes the same moves, step by step, and finds the same
+ * schedules. So everything here is in integers, in the common subset of C and CUDA C, and
+ * independent of how schedules are evaluated.
  *
  *     chain_seed(&random, seed, number);
  *     order = the template of that number (order_fill), sorted by cycle unless published
@@ -20,10 +20,10 @@
  *
  * As published: swaps of two entries of different warps, accepted with min(1, T / loss), linear
  * cooling. Ours: an order that is kept sorted by cycle, so that a window of it is a window of time;
- * moves that rearrange a window: swap its ends, let a warp's entries sink to its end or rise to its
- * start, let a random set of warps go first, exchange two parts; and Metropolis' rule, exp(-loss /
- * T). Windows are of all sizes, small ones more often. (On the case study the published chain ends
- * at 169 of 184, this one reaches 184.)
+ * moves that rearrange a window: swap its ends, move a warp's entries to its end or its start, move
+ * a random set of warps to the front, exchange two parts; and the Metropolis criterion, exp(-loss /
+ * T). Windows have all sizes, small ones more often. (On the case study the published chain ends at
+ * 169 of 184, this one reaches 184.)
  */
 #pragma once
 
@@ -51,13 +51,13 @@ CHAIN_FUNCTION uint64_t chain_next(struct chain_random *random)
     return z ^ z >> 31;
 }
 
-/* 0 .. bound-1; the bias is below bound / 2^32, which an annealer does not notice. */
+/* Returns 0 .. bound-1. The bias is below bound / 2^32, which does not matter to an annealer. */
 CHAIN_FUNCTION uint32_t chain_below(struct chain_random *random, uint32_t bound)
 {
     return (uint32_t)((chain_next(random) >> 32) * bound >> 32);
 }
 
-/* Chains of a seed must not run into each other: their counters start at mixed places. */
+/* Chains of the same seed must not overlap: their counters start at mixed places. */
 CHAIN_FUNCTION void chain_seed(struct chain_random *random, uint64_t seed, uint64_t number)
 {
     random->state = seed;
@@ -67,8 +67,8 @@ CHAIN_FUNCTION void chain_seed(struct chain_random *random, uint64_t seed, uint6
 
 /* ------------------------------------------------------------------ temperature */
 
-/* Temperatures have 16 bits after the point. Published: as asked for. Ours: chains 0 to 3 start at
- * 5/3 of it, 4 to 7 at 2/3, and so on: some systems want it hot, some cold. */
+/* Temperatures have 16 fractional bits. Published: the given one. Ours: chains 0 to 3 start at 5/3
+ * of it, 4 to 7 at 2/3, and so on: some systems need it hot, some cold. */
 CHAIN_FUNCTION uint32_t chain_start(uint32_t temperature, bool published, uint64_t number)
 {
     if (published)
@@ -76,7 +76,7 @@ CHAIN_FUNCTION uint32_t chain_start(uint32_t temperature, bool published, uint64
     return (uint32_t)((uint64_t)temperature * (number / 4 % 2 ? 2 : 5) / 3);
 }
 
-/* Evaluations are fewer than 2^40, the start is below 2^24. */
+/* Evaluations are below 2^40, the start is below 2^24. */
 CHAIN_FUNCTION uint32_t chain_heat(uint32_t start, uint64_t step, uint64_t evaluations)
 {
     return (uint32_t)(start * (evaluations - step) / evaluations);
@@ -91,8 +91,8 @@ CHAIN_FUNCTION uint32_t chain_leading_zeros(uint32_t x)
 #endif
 }
 
-/* -ln(x / 2^32) for x from 1, 16 bits after the point, within 0.006: the binary logarithm of the
- * leading one, and of the rest f + 0.3466 f (1 - f). */
+/* Returns -ln(x / 2^32) for x >= 1, with 16 fractional bits, within 0.006: the binary logarithm of
+ * the leading one, and of the rest f + 0.3466 f (1 - f). */
 CHAIN_FUNCTION uint32_t chain_minus_log(uint32_t x)
 {
     uint32_t zeros = chain_leading_zeros(x);
@@ -115,11 +115,12 @@ CHAIN_FUNCTION bool chain_accepts(struct chain_random *random, bool published, u
 /* ------------------------------------------------------------------ moves */
 
 enum chain_kind {
-    CHAIN_SWAP,   /* the window's first and last entry change places */
-    CHAIN_SINK,   /* all entries of `warp` go to the end of the window */
-    CHAIN_RISE,   /* ... to its start */
-    CHAIN_PART,   /* the entries of the warps in `set` go first; both parts keep their order */
-    CHAIN_ROTATE, /* the first `shift` entries go last */
+    CHAIN_SWAP, /* the window's first and last entry are swapped */
+    CHAIN_SINK, /* all entries of `warp` move to the end of the window */
+    CHAIN_RISE, /* ... to its start */
+    CHAIN_PART, /* the entries of the warps in `set` move to the front; both parts keep their order
+                 */
+    CHAIN_ROTATE, /* the first `shift` entries move to the end */
 };
 
 /* At most 256 warps. */
@@ -132,8 +133,8 @@ struct chain_move {
     uint64_t set[CHAIN_SET_WORDS];
 };
 
-/* Windows of 2 and more entries; every order of magnitude up to about half of the work equally
- * often. */
+/* Chooses windows of 2 and more entries; every order of magnitude up to about half of the work is
+ * equally frequent. */
 CHAIN_FUNCTION void chain_draw_window(struct chain_random *random, uint32_t work,
                                       struct chain_move *move)
 {
@@ -145,8 +146,8 @@ CHAIN_FUNCTION void chain_draw_window(struct chain_random *random, uint32_t work
     move->last = move->first + size;
 }
 
-/* Two entries of different warps; after a few tries it may be the same warp twice, which changes
- * nothing (with one warp nothing does). */
+/* Chooses two entries of different warps; after a few tries it may be the same warp twice, which
+ * changes nothing (as with only one warp). */
 CHAIN_FUNCTION void chain_draw_swap(struct chain_random *random, uint32_t work,
                                     const uint8_t *order, struct chain_move *move)
 {
@@ -197,7 +198,7 @@ CHAIN_FUNCTION bool chain_in_set(const struct chain_move *move, uint32_t warp)
     return move->set[warp / 64] >> (warp % 64) & 1;
 }
 
-/* Goes to the end: everything but `warp` first. */
+/* Moves everything except `warp` to the front. */
 CHAIN_FUNCTION void chain_gather(const uint8_t *from, uint8_t *to, uint32_t size, uint32_t warp,
                                  bool rise)
 {
@@ -213,7 +214,7 @@ CHAIN_FUNCTION void chain_gather(const uint8_t *from, uint8_t *to, uint32_t size
         to[i] = (uint8_t)warp;
 }
 
-/* `from` is the current order's window (order + move->first), `to` another place of its size. */
+/* `from` is the current order's window (order + move->first), `to` another buffer of its size. */
 CHAIN_FUNCTION void chain_apply(const struct chain_move *move, const uint8_t *from, uint8_t *to)
 {
     uint32_t size = move->last - move->first, i, at = 0;

@@ -1,16 +1,15 @@
-/* Chains of simulated annealing, a warp each (makespan_chains.h). The lanes share what can be
- * shared: moving, sorting, looking whether the rest stays as it was. Entries are placed one after
- * another, which is lane 0's. */
+/* Chains of simulated annealing, one for each warp (makespan_chains.h). The lanes share moving,
+ * sorting and comparing. Entries are placed one after another, by lane 0. */
 #include "foundation/gpu/kernels/makespan/makespan_chain.h"
 #include "foundation/gpu/kernels/makespan/makespan_chains.h"
 #include "foundation/gpu/language/kernel.h"
 
 typedef struct chains_arguments chains;
 
-/* A chain at work: the same in every lane. */
+/* A running chain; equal in every lane. */
 struct chain {
     const chains *a;
-    bool wide; /* cells of eight bytes: known when this is compiled */
+    bool wide; /* cells of eight bytes; a compile-time constant */
     const uint8_t *string;
     uint8_t *order, *candidate, *sorted, *ranks;
     uint32_t *begins;
@@ -18,10 +17,10 @@ struct chain {
     uint32_t *cells32;
     uint64_t *cells64;
     uint32_t *warp_words, *type_words;
-    /* The move; kept apart so that it is in registers. */
+    /* The move, in separate members so that it is in registers. */
     uint32_t kind, from, to, shift, warp;
     uint64_t set0, set1, set2, set3;
-    uint32_t first, last; /* where the candidate differs; then, where its entries may have moved */
+    uint32_t first, last; /* where the candidate differs; later, where its entries may have moved */
     uint32_t base;        /* the cycle of the entry before */
     uint32_t end;         /* cycles used so far */
     uint32_t before;      /* entries of the base cycle before the window */
@@ -65,9 +64,9 @@ DEVICE void chain_open(struct chain *c, const chains *a, uint8_t *place)
     c->first = c->last = c->base = c->end = c->before = 0;
 }
 
-/* ------------------------------------------------------------------ where cycles begin */
+/* ------------------------------------------------------------------ starts of cycles */
 
-/* Cycles that begin among the first n entries. */
+/* Counts the cycles that begin among the first n entries. */
 DEVICE uint32_t cycles_before(const struct chain *c, uint32_t n)
 {
     uint32_t count = 0;
@@ -78,7 +77,7 @@ DEVICE uint32_t cycles_before(const struct chain *c, uint32_t n)
     return warp_reduce_add(WARP_ALL, count);
 }
 
-/* The first entry from i on that begins a cycle; `work`: none. */
+/* Returns the first entry from i on that begins a cycle; `work`: none. */
 DEVICE uint32_t next_begin(const struct chain *c, uint32_t i)
 {
     uint32_t work = c->a->work;
@@ -90,7 +89,7 @@ DEVICE uint32_t next_begin(const struct chain *c, uint32_t i)
     return bits ? word * 32 + find_first32(bits) : work;
 }
 
-/* The last entry up to i that does. There is one: entry 0. */
+/* Returns the last entry up to i that does. There is one: entry 0. */
 DEVICE uint32_t last_begin(const struct chain *c, uint32_t i)
 {
     uint32_t word = i / 32, bits = c->begins[word];
@@ -117,7 +116,7 @@ DEVICE void draw_move(struct chain *c, struct chain_random *random)
     c->set3 = move.set[3];
 }
 
-/* Does the entry go to the front of the window? */
+/* Tells whether the entry moves to the front of the window. */
 DEVICE bool goes_first(const struct chain *c, uint32_t warp)
 {
     if (c->kind == CHAIN_PART) {
@@ -127,7 +126,7 @@ DEVICE bool goes_first(const struct chain *c, uint32_t warp)
     return (warp == c->warp) == (c->kind == CHAIN_RISE);
 }
 
-/* Those that go to the front, then the others, all in their order. */
+/* Moves those entries to the front, then the others, each in their order. */
 DEVICE void part_window(struct chain *c)
 {
     const uint8_t *from = c->order + c->from;
@@ -147,7 +146,7 @@ DEVICE void part_window(struct chain *c)
     }
 }
 
-/* What chain_apply makes of the window, by all lanes. */
+/* Computes chain_apply's result by all lanes. */
 DEVICE void move_window(struct chain *c)
 {
     const uint8_t *from = c->order + c->from;
@@ -164,7 +163,7 @@ DEVICE void move_window(struct chain *c)
     warp_barrier(WARP_ALL);
 }
 
-/* Finds where the window differs from the order. */
+/* Finds the part of the window that differs from the order. */
 DEVICE void trim_window(struct chain *c)
 {
     uint32_t first = c->to, last = c->from;
@@ -196,8 +195,8 @@ DEVICE void add_progress(struct chain *c, uint32_t i, uint32_t n)
     warp_barrier(WARP_ALL);
 }
 
-/* The entries before the first that differs stay where they are, and nobody after them can go to a
- * cycle before their last: the order is sorted, and whoever was left out of a cycle did not fit. */
+/* The entries before the first difference stay in place, and none after them can go to a cycle
+ * before their last: the order is sorted, and an entry that was left out of a cycle did not fit. */
 DEVICE void settle_chain(struct chain *c)
 {
     const chains *a = c->a;
@@ -232,7 +231,7 @@ DEVICE void settle_chain(struct chain *c)
     warp_barrier(WARP_ALL);
 }
 
-/* Lane 0: puts entries i .. until - 1, from a list whose first one is number `offset`, each into
+/* By lane 0: puts entries i .. until - 1 of a list, whose first one is number `offset`, each into
  * the earliest cycle that fits. */
 DEVICE void place_entries(struct chain *c, const uint8_t *list, uint32_t offset, uint32_t i,
                           uint32_t until)
@@ -265,7 +264,7 @@ DEVICE void place_entries(struct chain *c, const uint8_t *list, uint32_t offset,
     c->end = end;
 }
 
-/* Is there nobody whose next instruction fits into a cycle used so far? */
+/* Tells whether no warp's next instruction fits into a cycle used so far. */
 DEVICE bool nothing_fits(const struct chain *c)
 {
     const chains *a = c->a;
@@ -303,9 +302,9 @@ DEVICE void place_until(struct chain *c, uint32_t i, uint32_t until)
     warp_barrier(WARP_ALL);
 }
 
-/* The candidate's makespan. Where the current order begins a cycle, and nothing fits before what is
- * used so far, the rest goes on as it did, sooner or later; c->last is then where that is. Looks
- * soon, then less and less often. */
+/* Computes the candidate's makespan. Where the current order begins a cycle, and nothing fits
+ * before what is used so far, the rest continues unchanged, only shifted; c->last is then that
+ * place. Checks for this soon, then less and less often. */
 DEVICE uint32_t measure_chain(struct chain *c, uint32_t value)
 {
     uint32_t work = c->a->work, at = c->first, until, step = 1;
@@ -324,7 +323,7 @@ DEVICE uint32_t measure_chain(struct chain *c, uint32_t value)
 
 /* ------------------------------------------------------------------ acceptance */
 
-/* No entry of first .. last - 1 begins a cycle. */
+/* Clears the marks of cycle starts among entries first .. last - 1. */
 DEVICE void clear_begins(struct chain *c)
 {
     uint32_t from = c->first / 32, to = (c->last + 31) / 32;
@@ -339,7 +338,7 @@ DEVICE void clear_begins(struct chain *c)
     warp_barrier(WARP_ALL);
 }
 
-/* Where the entries of each cycle start, in place of its cell, from how many they are. */
+/* Computes where the entries of each cycle start, from their numbers, in place of the cells. */
 DEVICE void spread_chain(struct chain *c)
 {
     uint32_t next = c->first - c->before, shift = count_shift(c);
@@ -363,7 +362,7 @@ DEVICE void spread_chain(struct chain *c)
     warp_barrier(WARP_ALL);
 }
 
-/* The progress before every record of first .. last. */
+/* Computes the progress before every record of first .. last. */
 DEVICE void record_progress(struct chain *c)
 {
     const chains *a = c->a;
@@ -379,10 +378,10 @@ DEVICE void record_progress(struct chain *c)
     }
 }
 
-/* The candidate becomes the order, sorted by cycle unless as published. */
+/* Makes the candidate the order, sorted by cycle unless as published. */
 DEVICE void take_order(struct chain *c)
 {
-    warp_barrier(WARP_ALL); /* all have read what is written now */
+    warp_barrier(WARP_ALL); /* all lanes have read what is written now */
     if (c->a->published) {
         for (uint32_t i = c->from + LANE; i < c->to; i += WARP_SIZE)
             c->order[i] = c->candidate[i - c->from];
@@ -400,7 +399,7 @@ DEVICE void take_order(struct chain *c)
     record_progress(c);
 }
 
-/* One evaluation. */
+/* Makes one evaluation. */
 DEVICE void chain_step(struct chain *c, struct chains_head *head, uint8_t *best)
 {
     const chains *a = c->a;

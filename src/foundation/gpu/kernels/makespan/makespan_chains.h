@@ -1,24 +1,23 @@
 /*
- * Chains of simulated annealing (foundation/gpu/kernels/makespan/makespan_chain.h), a warp each:
- * what makespan_chains.cu takes.
+ * Chains of simulated annealing (foundation/gpu/kernels/makespan/makespan_chain.h), one for each
+ * warp: arguments of makespan_chains.cu.
  *
- * A chain's *place* is one piece of memory, in shared memory while a launch lasts where that has
- * room:
+ * A chain's *place* is one piece of memory, in shared memory during a launch if it fits:
  *   order       `work` entries, sorted by cycle unless as published
- *   begins      a bit an entry: the first of its cycle
+ *   begins      a bit for each entry: the first of its cycle
  *   progress    for every 32nd entry, how many instructions each warp has before it (uint16_t)
  *   candidate   the window of the candidate
  *   sorted      for sorting
  *   ranks       of the candidate's entries within their cycles
  *   cycles      of the candidate's entries (uint16_t)
  *   cells       one for every cycle
- *   warp_words  one for every warp: instructions done << 16 | the cycle it may go on in
+ *   warp_words  one for every warp: instructions done << 16 | the cycle in which it may go on
  *   type_words  one for every type: no cycle before this one has any left
- * The first three outlast a launch.
+ * The first three are kept between launches.
  *
- * A cell tells what a cycle has left: a field for every type, and one for the schedulers if they
- * bind, which counts up to where its top bit is set when nothing is left; above them how many
- * entries it has.
+ * A cell has the remaining capacity of a cycle: a field for every type, and one for the schedulers
+ * if they limit it. A field counts up until its top bit is set when nothing is left. Above the
+ * fields is the number of entries.
  */
 #pragma once
 
@@ -26,14 +25,14 @@
 
 #define CHAINS_TYPES   26u
 #define CHAINS_THREADS 256u /* of a block at most */
-#define CHAINS_BLOCKS  5u   /* of so many threads, that a multiprocessor has registers for */
+#define CHAINS_BLOCKS  5u   /* of that many threads; a multiprocessor has registers for them */
 #define CHAINS_STRIDE  32u  /* entries from one record of the progress to the next */
 
-/* Bits of a cell's fields, by its size; the rest counts entries. */
+/* Bits of a cell's fields, by the size of the cell; the rest counts entries. */
 #define CHAINS_FIELDS4 20u
 #define CHAINS_FIELDS8 48u
 
-/* What outlasts a launch, beside the place. */
+/* What is kept between launches in addition to the place. */
 struct chains_head {
     uint64_t random;
     uint64_t step;
@@ -45,10 +44,10 @@ struct chains_head {
 
 struct chains_type {
     uint64_t add;  /* to a cell, for one instruction */
-    uint64_t full; /* a bit of these in a cell: none more of this type */
+    uint64_t full; /* a bit of these in a cell: no more of this type */
 };
 
-/* makespan_chains: `steps` evaluations more of each chain; makespan_chains_shared: the same with
+/* makespan_chains: `steps` more evaluations of each chain; makespan_chains_shared: the same with
  * the places in dynamic shared memory, a block's number of warps times `stride`. */
 struct chains_arguments {
     struct chains_type types[CHAINS_TYPES];
@@ -61,7 +60,7 @@ struct chains_arguments {
     uint64_t stride, best_stride; /* multiples of 8 */
     /* Offsets into a place; the order is at 0. */
     uint32_t begins, progress, candidate, sorted, ranks, cycles, cells, warp_words, type_words;
-    uint32_t lasting; /* bytes that outlast a launch */
+    uint32_t lasting; /* bytes that are kept between launches */
     uint32_t chains;
     uint32_t warps, length, work, type_count;
     uint32_t wide;    /* cells have eight bytes, not four */

@@ -1,4 +1,4 @@
-/* The longest way through an abstract system of warps, layer by layer (makespan_sweep.h). */
+/* The longest path through an abstract system of warps, layer by layer (makespan_sweep.h). */
 #include "foundation/gpu/kernels/makespan/makespan_sweep.h"
 #include "foundation/gpu/language/kernel.h"
 
@@ -10,7 +10,7 @@
 
 typedef struct sweep_system sweep_system;
 
-/* A state: its local states, and what is known of the whole. */
+/* A state: its local states, and values of the whole. */
 struct sweep_state {
     uint32_t ids[SWEEP_RUNS];
     uint64_t index;        /* of the prefix */
@@ -20,17 +20,17 @@ struct sweep_state {
     uint32_t places;       /* warps that are not in the prefix */
 };
 
-/* What remains to be shared out among the runs from one on. */
+/* What remains to be distributed among the runs from one on. */
 struct sweep_rest {
-    uint64_t index;  /* of where it leads, as far as known */
+    uint64_t index;  /* of the successor, as far as known */
     uint64_t left;   /* of each unit's capacity, a byte each */
     uint64_t later;  /* warps at each unit in these runs */
     uint32_t todo;   /* instructions */
     uint32_t places; /* warps that are not in the runs before, after the step */
-    uint32_t comers; /* warps that come in */
+    uint32_t comers; /* warps that arrive */
 };
 
-/* One state's ways on. */
+/* The transitions of one state. */
 struct sweep_walk {
     const sweep_system *system;
     uint32_t ids[SWEEP_RUNS];
@@ -46,7 +46,7 @@ DEVICE uint32_t sweep_cell(const sweep_system *s, uint32_t r, uint32_t places)
     return r * (s->warps + 1) + places;
 }
 
-/* The n whose prefixes contain number `rest`. */
+/* Returns the n whose prefixes contain number `rest`. */
 DEVICE uint32_t sweep_find(const uint64_t *before, uint32_t places, uint64_t rest)
 {
     uint32_t low = 0, high = places + 1;
@@ -60,7 +60,7 @@ DEVICE uint32_t sweep_find(const uint64_t *before, uint32_t places, uint64_t res
     return low;
 }
 
-/* The prefix with that number; the last run's local state is left open. */
+/* Decodes the prefix with that number; the last run's local state is left open. */
 DEVICE void sweep_prefix(const sweep_system *s, uint32_t number, struct sweep_state *state)
 {
     uint64_t rest = number;
@@ -92,7 +92,7 @@ DEVICE void sweep_prefix(const sweep_system *s, uint32_t number, struct sweep_st
 
 /* ------------------------------------------------------------------ a step */
 
-/* How much of what is left these warps can use, unit by unit. */
+/* Returns how much of what is left these warps can use, unit by unit. */
 DEVICE uint32_t sweep_usable(uint32_t units, uint64_t left, uint64_t warps)
 {
     uint32_t sum = 0;
@@ -125,7 +125,7 @@ DEVICE void sweep_last(struct sweep_walk *walk, const struct sweep_run *run, uin
     }
 }
 
-/* Run r has the option: what remains for the runs after it. */
+/* Run r takes the option: returns what remains for the runs after it. */
 DEVICE struct sweep_rest sweep_take(const struct sweep_walk *walk, uint32_t r, uint32_t k,
                                     uint64_t option, const struct sweep_rest *rest)
 {
@@ -146,8 +146,9 @@ DEVICE struct sweep_rest sweep_take(const struct sweep_walk *walk, uint32_t r, u
     return after;
 }
 
-/* Run r does k instructions for every k that leaves as much for the runs after it as they can do,
- * each in every way there is. One function a run, so that everything has its fixed place. */
+/* Run r executes k instructions, for every k that leaves as much for the later runs as they can do,
+ * in every possible way. There is a function for each run, so that everything has a fixed register.
+ */
 #define SWEEP_LEVEL(r, name, deeper)                                                               \
     DEVICE void name(struct sweep_walk *walk, struct sweep_rest rest)                              \
     {                                                                                              \
@@ -186,13 +187,13 @@ SWEEP_LEVEL(3, sweep_run3, sweep_run4)
 SWEEP_LEVEL(2, sweep_run2, sweep_run3)
 SWEEP_LEVEL(1, sweep_run1, sweep_run2)
 SWEEP_LEVEL(0, sweep_run0, sweep_run1)
-/* The same for four runs at most, in fewer registers. */
+/* The same for at most four runs, with fewer registers. */
 SWEEP_LEVEL(3, sweep_few3, sweep_nowhere)
 SWEEP_LEVEL(2, sweep_few2, sweep_few3)
 SWEEP_LEVEL(1, sweep_few1, sweep_few2)
 SWEEP_LEVEL(0, sweep_few0, sweep_few1)
 
-/* The best of all ways on from the state, which has `ready` warps at each unit. */
+/* Returns the best of all transitions of the state, which has `ready` warps at each unit. */
 DEVICE uint32_t sweep_best(struct sweep_walk *walk, uint64_t ready, bool few)
 {
     const sweep_system *s = walk->system;
@@ -224,7 +225,7 @@ DEVICE void sweep_store(const struct sweep_layer_arguments *a, uint64_t index, u
         GPU_POINTER(uint8_t, a->values)[index] = (uint8_t)value;
 }
 
-/* The states of one prefix, by `lanes` threads of which this is number `lane`. */
+/* Handles the states of one prefix, by `lanes` threads of which this is number `lane`. */
 DEVICE void sweep_states(const struct sweep_layer_arguments *a, uint32_t number, uint32_t lane,
                          bool few)
 {
@@ -271,7 +272,7 @@ KERNEL_BOUNDED(makespan_layer4, struct sweep_layer_arguments, SWEEP_THREADS, 4)
     sweep_layer(&a, true);
 }
 
-/* Where prefix i is counted. */
+/* Returns the counter of prefix i. */
 DEVICE uint32_t *sweep_counter(const struct sweep_sort_arguments *a, uint32_t i)
 {
     struct sweep_state state;

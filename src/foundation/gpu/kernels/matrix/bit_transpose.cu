@@ -1,11 +1,11 @@
-/* The transpose of a bit matrix: tiles through shared memory, so that both sides move 32 bytes
- * of a row at a time; inside, a warp turns 32 x 32 bits over in its registers. */
+/* Transposes a bit matrix: tiles pass through shared memory, so that both sides move 32 bytes of a
+ * row at a time; within it, a warp transposes 32 x 32 bits in its registers. */
 #include "foundation/gpu/kernels/matrix/bit_transpose.h"
 #include "foundation/gpu/kernels/matrix/turn_over.h"
 #include "foundation/gpu/language/kernel.h"
 
 #define TILE_WORDS (BIT_TRANSPOSE_TILE / 32)
-#define PADDED     (TILE_WORDS + 1) /* so that a column of words falls into different banks */
+#define PADDED     (TILE_WORDS + 1) /* so that a column of words is in different banks */
 
 DEVICE void load_rows(const struct bit_transpose_arguments *t, uint32_t row, uint32_t column,
                       uint32_t *tile)

@@ -1,8 +1,8 @@
-/* The boolean product, a block a tile at a time; bool_product.h says of what. */
+/* The boolean matrix product, one tile for each block at a time (bool_product.h). */
 #include "foundation/gpu/kernels/matrix/bool_tile.h"
 
-/* Tiles are taken in squares of BAND x BAND, so that the blocks at work at one time share most of
- * what they read, and find it in the second-level cache. */
+/* Tiles are taken in squares of BAND x BAND, so that blocks that run at the same time share most of
+ * what they read, in the second-level cache. */
 #define BAND 16u
 
 DEVICE void place_tile(uint32_t index, uint32_t down, uint32_t across, uint32_t *row,

@@ -1,8 +1,8 @@
 /*
- * One tile of a boolean product (bool_product.h), made by a block of BOOL_TILE_THREADS.
+ * One tile of a boolean product (bool_product.h), computed by a block of BOOL_TILE_THREADS.
  *
- * Both factors come through shared memory, 512 bits of the inner size at a time, the next piece
- * on its way while one is used. Two ways to combine them: the matrix units (16 x 8 x 256 bits
+ * Both factors pass through shared memory, 512 bits of the inner size at a time; the next piece is
+ * loaded while one is used. There are two ways to combine them: the matrix units (16 x 8 x 256 bits
  * an instruction, and + popcount: a bit of the product is a count that is not zero), or words.
  */
 #pragma once
@@ -14,22 +14,22 @@
 #define BOOL_STEP_CHUNKS (BOOL_STEP_WORDS / 4)          /* of 16 bytes, a row */
 #define BOOL_STAGE       (BOOL_TILE * BOOL_STEP_CHUNKS) /* chunks of a tile's piece */
 
-/* From sm_100 on the instruction is emulated, slower than words. On the emulator lanes exchange
- * what the instruction would. */
+/* From sm_100 on the instruction is implemented in software and slower than words. On the emulator
+ * the lanes exchange what the instruction would. */
 #if !defined(__CUDA_ARCH__) || (__CUDA_ARCH__ >= 800 && __CUDA_ARCH__ < 1000)
 #define BOOL_TENSOR 1
 #else
 #define BOOL_TENSOR 0
 #endif
 
-/* For loops over registers: they have to go. */
+/* For loops over registers, which must be unrolled. */
 #ifdef __CUDACC__
 #define BOOL_UNROLL _Pragma("unroll")
 #else
 #define BOOL_UNROLL
 #endif
 
-/* ---- getting the pieces */
+/* ---- loading pieces */
 
 DEVICE void copy_chunk(uint4 *to, const uint4 *from, bool there)
 {
@@ -52,7 +52,7 @@ DEVICE void close_stage(void)
 #endif
 }
 
-/* Until all stages but the last one closed are there. */
+/* Waits until all stages except the last closed one have arrived. */
 DEVICE void wait_stage(void)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
@@ -61,7 +61,7 @@ DEVICE void wait_stage(void)
     block_barrier();
 }
 
-/* Until everything this thread has asked for is there. */
+/* Waits until everything that this thread has requested has arrived. */
 DEVICE void wait_all(void)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
@@ -69,7 +69,7 @@ DEVICE void wait_all(void)
 #endif
 }
 
-/* BOOL_TILE rows from `row` on, the words of step `step`. */
+/* Loads BOOL_TILE rows from `row` on, the words of step `step`. */
 DEVICE void load_piece(uint4 *to, uint64_t matrix, uint32_t stride, uint32_t row, uint32_t rows,
                        uint32_t step, uint32_t inner_words)
 {
@@ -83,9 +83,9 @@ DEVICE void load_piece(uint4 *to, uint64_t matrix, uint32_t stride, uint32_t row
     }
 }
 
-/* ---- putting a word of the product in its place */
+/* ---- storing a word of the product */
 
-/* Where a word of the product goes; NULL: it is outside, or nothing of it is set. */
+/* Returns the address of a word of the product. NULL: it is outside, or nothing in it is set. */
 DEVICE uint32_t *place_of(const struct bool_product_arguments *product, uint32_t row, uint32_t word,
                           uint32_t bits)
 {
@@ -111,10 +111,10 @@ DEVICE bool put_word(const struct bool_product_arguments *product, uint32_t row,
 
 /* ---- with words */
 
-/* Two threads a row, each with its half of the columns. */
+/* Two threads for each row, each with half of the columns. */
 #define BOOL_WORDS_EACH (BOOL_TILE / 32 / (BOOL_TILE_THREADS / BOOL_TILE))
 
-/* The thread's row against its columns of the tile. */
+/* Combines the thread's row with its columns of the tile. */
 DEVICE void combine_words(const uint4 *left, const uint4 *right, uint32_t *found)
 {
     const uint4 *mine = left + THREAD_INDEX % BOOL_TILE * BOOL_STEP_CHUNKS;
@@ -147,7 +147,7 @@ DEVICE bool tile_by_words(const struct bool_product_arguments *product, uint32_t
         load_piece(right, product->right, product->right_stride, column, product->columns, step,
                    product->inner_words);
         close_stage();
-        close_stage(); /* an empty one: wait for the other */
+        close_stage(); /* an empty stage: wait for the other */
         wait_stage();
         combine_words(left, right, found);
         block_barrier();
@@ -163,13 +163,13 @@ DEVICE bool tile_by_words(const struct bool_product_arguments *product, uint32_t
 
 #if BOOL_TENSOR
 
-/* Each of the eight warps makes an eighth, 32 x 64, of 2 x 8 units of 16 x 8. */
+/* Each of the eight warps computes an eighth, 32 x 64, of 2 x 8 units of 16 x 8. */
 #define BOOL_UNITS_DOWN   2
 #define BOOL_UNITS_ACROSS 8
 #define BOOL_ROWS_EACH    (16u * BOOL_UNITS_DOWN)
 
-/* counts += a (16 x 256 bits) . b (256 x 8 bits). Lane 4 g + t has of a row g (a0, a2) and row g +
- * 8 (a1, a3), of b column g, each time words t and t + 4; and of the counts rows g and g + 8,
+/* counts += a (16 x 256 bits) . b (256 x 8 bits). Lane 4 g + t has row g (a0, a2) and row g + 8
+ * (a1, a3) of a and column g of b, each time words t and t + 4; and of the counts rows g and g + 8,
  * columns 2 t and 2 t + 1. */
 DEVICE void multiply_unit(int *counts, uint32_t a0, uint32_t a1, uint32_t a2, uint32_t a3,
                           uint32_t b0, uint32_t b1)
@@ -195,8 +195,8 @@ DEVICE void multiply_unit(int *counts, uint32_t a0, uint32_t a1, uint32_t a2, ui
 #endif
 }
 
-/* The instruction wants words t and t + 4 of a row's 8; any order of the inner bits will do that
- * is the same for both factors, so a lane takes 4 words that lie together, for two instructions. */
+/* The instruction takes words t and t + 4 of a row's 8. Any order of the inner bits that is the
+ * same for both factors is correct, so a lane takes 4 adjacent words, for two instructions. */
 DEVICE void combine_units(const uint4 *left, const uint4 *right,
                           int counts[BOOL_UNITS_DOWN][BOOL_UNITS_ACROSS][4])
 {
@@ -213,7 +213,7 @@ DEVICE void combine_units(const uint4 *left, const uint4 *right,
         any |= high[i].x | high[i].y | high[i].z | high[i].w;
     }
     if (!warp_any(WARP_ALL, any != 0))
-        return; /* sparse matrices are mostly this */
+        return; /* most tiles of sparse matrices */
     BOOL_UNROLL
     for (int j = 0; j < BOOL_UNITS_ACROSS; j++) {
         uint4 b = columns[j * 8 * BOOL_STEP_CHUNKS];
@@ -225,7 +225,7 @@ DEVICE void combine_units(const uint4 *left, const uint4 *right,
     }
 }
 
-/* Of four units side by side, the 32 bits of one row: each of the row's four lanes has two of
+/* Assembles 32 bits of one row from four adjacent units: each of the row's four lanes has two of
  * every eight. All four get the word. */
 DEVICE uint32_t gather_word(int counts[BOOL_UNITS_ACROSS][4], int first, int half)
 {
@@ -239,7 +239,7 @@ DEVICE uint32_t gather_word(int counts[BOOL_UNITS_ACROSS][4], int first, int hal
     return bits | warp_shuffle_xor(WARP_ALL, bits, 2);
 }
 
-/* All words are read before any is written: the reads take as long as one. */
+/* All words are read before any is written: the reads then overlap. */
 DEVICE bool put_units(const struct bool_product_arguments *product, uint32_t row, uint32_t column,
                       int counts[BOOL_UNITS_DOWN][BOOL_UNITS_ACROSS][4])
 {
@@ -294,8 +294,8 @@ DEVICE bool tile_by_units(const struct bool_product_arguments *product, uint32_t
 
 #endif
 
-/* The tile whose first row and column are these (multiples of BOOL_TILE); true: this thread has
- * set a bit that was not set. Every thread of the block comes here together. */
+/* Computes the tile with this first row and column (multiples of BOOL_TILE). Returns true if this
+ * thread has set a new bit. Every thread of the block calls it together. */
 DEVICE bool bool_tile(const struct bool_product_arguments *product, uint32_t row, uint32_t column)
 {
     SHARED(uint4, bool_left, 2 * BOOL_STAGE);

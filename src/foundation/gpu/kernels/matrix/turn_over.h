@@ -1,4 +1,4 @@
-/* 32 x 32 bits turned over in a warp's registers. */
+/* Transposes 32 x 32 bits in a warp's registers. */
 #pragma once
 
 #include "foundation/gpu/language/kernel.h"

@@ -1,13 +1,13 @@
 /*
- * Bit matrices of blocks that are stored only where they are not empty, in kernels
+ * Sparse bit matrices in kernels: blocks that are stored only where they are not empty
  * (blocks_layout.h). A warp works on a row: all of its lanes call the functions below with the same
- * arguments, but for blocks_test, which is a thread's own.
+ * arguments, except blocks_test, which each thread calls by itself.
  *
- * Rows may be read by others while bits join them: a link is there or not yet, and so is a bit.
- * While bits are taken out of a row, only the warp that does it may look at it.
+ * Others may read a row while bits join it: a link is there or not yet, and so is a bit. While bits
+ * are removed from a row, only the warp that does it may read the row.
  *
- * Pages may run out: then what joins says so (false), what there was room for has joined, and the
- * host is told; once there are more pages the same is done again.
+ * Pages may run out. Then a join returns false; what there were pages for has joined, and the host
+ * is notified. Once there are more pages the same operation is repeated.
  */
 #pragma once
 
@@ -22,7 +22,7 @@
 
 #define BLOCKS_AHEAD 4u /* pieces a lane has in flight */
 
-/* ---- where things are */
+/* ---- addresses */
 
 DEVICE uint32_t *blocks_page(const struct block_store *s, uint32_t page)
 {
@@ -34,7 +34,7 @@ DEVICE uint32_t *blocks_top(const struct block_matrix *m, uint32_t row, uint32_t
     return GPU_POINTER(uint32_t, m->tops) + (uint64_t)t * m->rows + row;
 }
 
-/* The link of `tops` that a column is under, and which of the directory's. */
+/* Returns the link of `tops` that covers a column, and the index within the directory. */
 DEVICE uint32_t blocks_top_of(const struct block_store *s, uint32_t column)
 {
     return column >> 2 * s->shift >> 5;
@@ -61,7 +61,7 @@ DEVICE bool blocks_test(const struct block_store *s, const struct block_matrix *
 
 #define BLOCKS_POOL(s) GPU_POINTER(struct block_pool, (s)->pool)
 
-/* The lanes of a mask before this one. */
+/* Returns the lanes of a mask before this one. */
 DEVICE uint32_t blocks_lanes_before(uint32_t lanes)
 {
     return popcount32(lanes & ((1u << LANE) - 1));
@@ -73,7 +73,7 @@ DEVICE void blocks_refuse(const struct block_store *s)
     store_release_system32(GPU_POINTER(uint32_t, s->alarm), 1);
 }
 
-/* A page for each lane that wants one; 0: there was none. */
+/* Takes a page for each lane that wants one; 0: there was none. */
 DEVICE uint32_t blocks_take(const struct block_store *s, bool wants)
 {
     struct block_pool *pool = BLOCKS_POOL(s);
@@ -87,7 +87,7 @@ DEVICE uint32_t blocks_take(const struct block_store *s, bool wants)
         return 0;
     uint32_t mine = first + blocks_lanes_before(lanes), listed = pool->listed;
     const uint32_t *list = GPU_POINTER(const uint32_t, pool->lists[pool->turn]);
-    if (mine < listed) /* from the end, so that what is left stays where it is */
+    if (mine < listed) /* from the end, so that the rest stays where it is */
         return list[listed - 1 - mine];
     if (mine - listed < pool->limit - pool->fresh)
         page = pool->fresh + (mine - listed);
@@ -96,7 +96,7 @@ DEVICE uint32_t blocks_take(const struct block_store *s, bool wants)
     return page;
 }
 
-/* Gives each lane's page back, which is zero; 0: it has none. */
+/* Releases each lane's page, which is zero; 0: it has none. */
 DEVICE void blocks_give(const struct block_store *s, uint32_t page)
 {
     struct block_pool *pool = BLOCKS_POOL(s);
@@ -111,7 +111,7 @@ DEVICE void blocks_give(const struct block_store *s, uint32_t page)
         list[first + blocks_lanes_before(lanes)] = page;
 }
 
-/* Begins another stretch: one thread, while nobody takes or gives. */
+/* Begins another period. Called by one thread, while no thread takes or releases pages. */
 DEVICE void blocks_settle(const struct block_store *s)
 {
     block_pool_settle(BLOCKS_POOL(s));
@@ -119,16 +119,16 @@ DEVICE void blocks_settle(const struct block_store *s)
 
 /* ---- rows */
 
-/* A directory's worth of a row, in the lanes: lane i has the link to piece i, and knows whether
- * the other side has anything there. */
+/* The part of a row that a directory covers, in the lanes: lane i has the link to piece i, and
+ * knows whether the other side has anything there. */
 struct block_piece {
     uint32_t mine;  /* the row's own block */
-    uint32_t other; /* the block that joins it or is taken out of it, where it is not the bit: */
+    uint32_t other; /* the block that joins it or is removed from it, unless it is only the bit: */
     uint32_t entry; /* the piece that one bit more is in, or BLOCKS_NO_BIT */
     uint32_t bit;   /* which of the piece's */
 };
 
-/* The other side: the directory `other` (0: none) and one bit more, where it is under t. */
+/* Finds the other side: the directory `other` (0: none) and one more bit, if it is under t. */
 DEVICE struct block_piece blocks_look(const struct block_store *s, uint32_t t, uint32_t other,
                                       uint32_t column)
 {
@@ -147,7 +147,7 @@ DEVICE uint4 blocks_load(const struct block_store *s, uint32_t page, uint32_t qu
     return page ? ((const uint4 *)(const void *)blocks_page(s, page))[quarter] : zero;
 }
 
-/* What the other side has in 16 bytes of a piece. */
+/* Returns what the other side has in 16 bytes of a piece. */
 DEVICE uint4 blocks_other(const struct block_store *s, struct block_piece piece, uint32_t page,
                           uint32_t entry, uint32_t quarter)
 {
@@ -167,8 +167,8 @@ DEVICE bool blocks_is_zero(uint4 x)
     return !(x.x | x.y | x.z | x.w);
 }
 
-/* Joins the other side's pieces to the row's (or takes them out of it), several pieces at a time,
- * 16 bytes a lane. Of the pieces in `which`: those that have changed (that have become empty). */
+/* Joins the other side's pieces to the row's, or removes them from it, several pieces at a time, 16
+ * bytes a lane. Returns the pieces in `which` that have changed (that have become empty). */
 DEVICE uint32_t blocks_combine(const struct block_store *s, struct block_piece piece,
                                uint32_t which, bool subtract)
 {
@@ -210,8 +210,8 @@ DEVICE uint32_t blocks_combine(const struct block_store *s, struct block_piece p
     return warp_ballot(WARP_ALL, found && which >> LANE & 1);
 }
 
-/* The directory `other` (0: none) and one bit more (BLOCKS_NO_BIT: none; where it is not under t:
- * none) join the row's own. *changed becomes true if the row has changed. False: no pages. */
+/* Joins the directory `other` (0: none) and one more bit (BLOCKS_NO_BIT, or not under t: none) to
+ * the row's own. Sets *changed if the row has changed. Returns false if pages have run out. */
 DEVICE_APART bool blocks_join(const struct block_store *s, const struct block_matrix *m,
                               uint32_t row, uint32_t t, uint32_t other, uint32_t column,
                               bool *changed)
@@ -222,7 +222,7 @@ DEVICE_APART bool blocks_join(const struct block_store *s, const struct block_ma
         return true;
     uint32_t *top = blocks_top(m, row, t);
     uint32_t directory = *top;
-    warp_barrier(WARP_ALL); /* every lane has looked before one changes it */
+    warp_barrier(WARP_ALL); /* every lane has read before one changes it */
     if (!directory) {
         directory = warp_shuffle(WARP_ALL, blocks_take(s, LANE == 0), 0);
         if (!directory)
@@ -245,7 +245,7 @@ DEVICE_APART bool blocks_join(const struct block_store *s, const struct block_ma
     return whole;
 }
 
-/* The same taken out of the row; what is empty then is given back. */
+/* Removes the same from the row. Pages that become empty are released. */
 DEVICE_APART void blocks_subtract(const struct block_store *s, const struct block_matrix *m,
                                   uint32_t row, uint32_t t, uint32_t other, uint32_t column)
 {
@@ -285,7 +285,7 @@ DEVICE void blocks_clear(const struct block_store *s, const struct block_matrix 
     blocks_subtract(s, m, row, blocks_top_of(s, column), 0, column);
 }
 
-/* A whole row of another matrix, or of this one, joins, and one bit more. */
+/* Joins a whole row of another matrix, or of this one, and one more bit. */
 DEVICE bool blocks_join_row(const struct block_store *s, const struct block_matrix *m, uint32_t row,
                             const struct block_matrix *others, uint32_t other, uint32_t column,
                             bool *changed)
@@ -303,7 +303,7 @@ DEVICE bool blocks_join_row(const struct block_store *s, const struct block_matr
     return whole;
 }
 
-/* Has the row anything? A thread's own question. */
+/* Tells whether the row has any bit. Each thread calls it by itself. */
 DEVICE bool blocks_any(const struct block_matrix *m, uint32_t row)
 {
     uint32_t any = 0;
@@ -312,7 +312,7 @@ DEVICE bool blocks_any(const struct block_matrix *m, uint32_t row)
     return any != 0;
 }
 
-/* Gives all pages of a row back. */
+/* Releases all pages of a row. */
 DEVICE_APART void blocks_empty(const struct block_store *s, const struct block_matrix *m,
                                uint32_t row)
 {
@@ -338,13 +338,13 @@ DEVICE_APART void blocks_empty(const struct block_store *s, const struct block_m
     }
 }
 
-/* A walk along the blocks of a row; all zero before the first. */
+/* A walk along the blocks of a row; all zero before the first step. */
 struct block_walk {
-    uint32_t index, word; /* this lane's word of the block, and which of the row's it is */
+    uint32_t index, word; /* this lane's word of the block, and its index in the row */
     uint32_t next, tops, top_lanes, piece, links, lanes; /* the walk's own */
 };
 
-/* The next block; false: there is none. */
+/* Moves to the next block. Returns false if there is none. */
 DEVICE bool blocks_next(const struct block_store *s, const struct block_matrix *m, uint32_t row,
                         struct block_walk *walk)
 {
@@ -373,7 +373,7 @@ DEVICE bool blocks_next(const struct block_store *s, const struct block_matrix *
     return true;
 }
 
-/* Word `index` of a row, by every lane its own. */
+/* Returns word `index` of a row; each lane its own. */
 DEVICE uint32_t blocks_word(const struct block_store *s, const struct block_matrix *m, uint32_t row,
                             uint32_t index)
 {

@@ -1,16 +1,16 @@
 /*
- * Bit matrices of blocks that are stored only where they are not empty: what the host and the
- * device share (blocks.h has what kernels do with them, foundation/gpu/blocks.h what the host
- * does).
+ * Sparse bit matrices of blocks that are stored only where they are not empty: the layout that the
+ * host and the device share (blocks.h has the operations of kernels, foundation/gpu/blocks.h those
+ * of the host).
  *
- * Everything is made of pages of 2^shift words of 32 bits, from one pool. A *block* is a page of
- * bits: a piece of one row. A *directory* is a page of links to the blocks of 2^shift neighbouring
- * pieces. The tops, a plain vector, have a link to every directory. On a GPU a page has 32 words:
- * a block is 1024 bits, a line of the cache; a directory covers 32768 columns; the tops take a
+ * Everything consists of pages of 2^shift words of 32 bits, from one memory pool. A *block* is a
+ * page of bits: a piece of one row. A *directory* is a page of links to the blocks of 2^shift
+ * adjacent pieces. The tops, a plain vector, have a link to every directory. On a GPU a page has 32
+ * words: a block is 1024 bits, a cache line; a directory covers 32768 columns; the tops take a
  * thousandth of what the whole matrix would.
  *
- * A link is the number of a page; 0 is no page: everything there is zero. A page that is linked has
- * something in it, but for a moment. Pages that nobody has are zero.
+ * A link is the number of a page; 0 means that everything there is zero. A linked page is not
+ * empty, except for a moment. Free pages are zero.
  */
 #pragma once
 
@@ -19,24 +19,24 @@
 #define BLOCKS_NO_BIT 0xffffffffu
 
 /*
- * Who has which page, in device memory. Any number of threads take pages and give them back at
- * once, each with one atomic, because these never meet: within a stretch (between two calls of
- * blocks_settle, which one thread makes while nobody takes or gives) pages are taken from one list
- * and then from those never used, and given back to the other list.
+ * The allocator of pages, in device memory. Any number of threads take and release pages at the
+ * same time, each with one atomic. This is safe because the two never meet: within a period
+ * (between two calls of blocks_settle, by one thread while no other takes or releases) pages are
+ * taken from one list and then from those never used, and released to the other list.
  */
 struct block_pool {
     uint64_t lists[2]; /* uint32_t: numbers of pages */
-    uint32_t turn;     /* the list that is taken from */
-    uint32_t listed;   /* pages in it when the stretch began */
+    uint32_t turn;     /* the list that pages are taken from */
+    uint32_t listed;   /* pages in it when the period began */
     uint32_t fresh;    /* the first page never used, likewise */
-    uint32_t limit;    /* pages that have memory: the host's to change, between kernels */
-    uint32_t again;    /* the host's word to a service: do the last step again */
+    uint32_t limit;    /* pages with memory; the host changes it between kernels */
+    uint32_t again;    /* set by the host for a service: repeat the last step */
     uint32_t padding[23];
-    uint32_t taken; /* in this stretch, or asked for in vain */
+    uint32_t taken; /* in this period, including failed attempts */
     uint32_t padding_too[31];
     uint32_t given; /* pages in the other list */
     uint32_t padding_three[31];
-    uint32_t refused; /* pages that were not to be had since the host last looked */
+    uint32_t refused; /* failed attempts since the host last checked */
 };
 
 #ifdef __CUDACC__
@@ -45,18 +45,18 @@ struct block_pool {
 #define BLOCK_POOL_FUNCTION static inline
 #endif
 
-/* Begins another stretch. (The host does it, too.) */
+/* Begins another period. The host calls it as well. */
 BLOCK_POOL_FUNCTION void block_pool_settle(struct block_pool *pool)
 {
     uint32_t taken = pool->taken, listed = pool->listed, given = pool->given;
     uint32_t fresh = pool->fresh, limit = pool->limit, turn = pool->turn;
-    if (taken > listed) { /* what was asked for in vain counts for nothing */
+    if (taken > listed) { /* failed attempts do not count */
         uint32_t more = taken - listed;
         pool->fresh = more < limit - fresh ? fresh + more : limit;
     }
     listed = taken < listed ? listed - taken : 0;
     pool->taken = 0;
-    /* The longer list is for taking: half of what is to be had again at least. */
+    /* Take from the longer list: at least half of the available pages. */
     pool->turn = given > listed ? 1 - turn : turn;
     pool->listed = given > listed ? given : listed;
     pool->given = given > listed ? listed : given;
@@ -65,14 +65,14 @@ BLOCK_POOL_FUNCTION void block_pool_settle(struct block_pool *pool)
 /* In the arguments of kernels. */
 struct block_store {
     uint64_t pool;  /* struct block_pool */
-    uint64_t pages; /* page 0, which nobody has */
-    uint64_t alarm; /* uint32_t in memory of the host's: set when a page is refused */
+    uint64_t pages; /* page 0, which is never used */
+    uint64_t alarm; /* uint32_t in host memory: set when an attempt fails */
     uint32_t shift;
     uint32_t reserved;
 };
 
 struct block_matrix {
     uint64_t tops; /* uint32_t: link t of row r at t * rows + r */
-    uint32_t rows; /* there is room for */
+    uint32_t rows; /* capacity */
     uint32_t top_count;
 };

@@ -1,7 +1,7 @@
 /*
  * A resident service kernel: the device's side of service_ring.h.
  *
- * Warp 0 of block 0 leads. It takes commands from the ring, eight at a time, carries out alone
+ * Warp 0 of block 0 is the leader. It takes commands from the ring, eight at a time, executes alone
  * what touches little, and moves the whole grid through a *step* for the rest:
  *
  *     leader                              every block, in its warp 0
@@ -13,22 +13,22 @@
  *     (arrived)          <-------------   service_arrive
  *
  * The leader touches the state only between service_settled and service_broadcast, and blocks only
- * between service_follow and service_arrive: each sees what the other has written, since
- * both ways go through a release and an acquire.
+ * between service_follow and service_arrive. Each sees what the other has written, because both
+ * directions go through a release and an acquire.
  *
- * Idle. The leader polls at full speed for about a millisecond after a command, then with naps
- * that grow to 16 us; the other blocks look at a word in the cache, with naps that grow to 1 us.
+ * Idle. The leader polls at full speed for about a millisecond after a command, then with sleeps
+ * that grow to 16 us. The other blocks poll a word in the cache, with sleeps that grow to 1 us.
  *
- * Leaving. After some milliseconds without a command, and now and then although there are some, the
- * kernel ends by itself and says so in the ring; the host starts it again with the next command.
- * All there is lies in memory, so nothing is lost. A kernel that stayed for ever would not only
- * take room: whatever waits for the whole context (loading a module, freeing memory: another system
- * that is opened or closed in the same process) would wait for ever. Opening one waits some forty
- * times, so the stay is short; a launch in five milliseconds is a hundredth of the work at most.
+ * Leaving. After some milliseconds without a command, and periodically even with commands, the
+ * kernel ends by itself and notes that in the ring. The host starts it again with the next command.
+ * All state is in memory, so nothing is lost. A kernel that stayed for ever would not only take
+ * capacity: everything that waits for the whole context (loading a module or freeing memory, when
+ * another system is opened or closed in the same process) would wait for ever. Opening one waits
+ * some forty times, so the stay is short. A launch every five milliseconds is at most a hundredth
+ * of the work.
  *
- * Ending. SERVICE_STOP ends the kernel. If the host process dies, the driver takes its
- * context down, this kernel and the mapped ring with it: nothing is left behind, so
- * there is no heartbeat.
+ * Ending. SERVICE_STOP ends the kernel. If the host process dies, the driver removes its context
+ * with this kernel and the mapped ring: nothing is left behind, so no heartbeat is needed.
  */
 #pragma once
 
@@ -37,15 +37,15 @@
 
 #define SERVICE_WINDOW (WARP_SIZE / SERVICE_WORDS)
 
-#define SERVICE_REPORT      64u   /* commands between two reports of what was taken */
+#define SERVICE_REPORT      64u   /* commands between two updates of ring->taken */
 #define SERVICE_HOT_POLLS   1024u /* about a microsecond each, across the bus */
 #define SERVICE_NAP_LONGEST 16384u
 #define SERVICE_STAY_NS     5000000u /* then it leaves, idle or not */
 #define SERVICE_FOLLOW_HOT  4096u
 #define SERVICE_FOLLOW_NAP  1024u
 
-/* Polls in vain before it leaves: on a device a millisecond of hot ones, then some five with
- * naps. (Few in the emulator, so that the tests see it come and go.) */
+/* Unsuccessful polls before it leaves: on a device a millisecond of hot ones, then some five with
+ * sleeps. Few in the emulator, so that tests see it come and go. */
 #ifdef __CUDACC__
 #define SERVICE_IDLE_POLLS 1600u
 #else
@@ -57,8 +57,8 @@ struct service_command {
     uint32_t number;
 };
 
-/* Words that carry their number need no order among them, and on the bus order is dear (a release
- * there waits for everything this thread has written). */
+/* Words that carry their number need no order among them, and order is expensive on the bus: a
+ * release there waits for everything that this thread has written. */
 #ifdef __CUDACC__
 DEVICE uint64_t service_load(const uint64_t *at)
 {
@@ -81,16 +81,16 @@ DEVICE void service_store(uint64_t *at, uint64_t x)
 }
 #endif
 
-/* The leader's, the same in every lane but for `word`. */
+/* The leader's state, equal in every lane except for `word`. */
 struct service_leader {
-    uint64_t taken;     /* commands taken so far; numbers start at 1 */
-    uint32_t waiting;   /* of those fetched, not taken yet */
+    uint64_t taken;     /* commands taken so far; their numbers start at 1 */
+    uint32_t waiting;   /* commands fetched but not taken yet */
     uint32_t word;      /* this lane's: four lanes hold one fetched command */
     uint32_t next_lane; /* where the next command starts */
-    uint32_t step;      /* steps begun so far */
-    uint32_t settled;   /* of those, known to be over */
+    uint32_t step;      /* steps started so far */
+    uint32_t settled;   /* steps known to have ended */
     uint64_t since;     /* when it began */
-    uint32_t tired;     /* it has stayed for long enough */
+    uint32_t tired;     /* it has stayed long enough */
 };
 
 DEVICE void service_begin(struct service_leader *leader, const struct service_arguments *service)
@@ -105,7 +105,7 @@ DEVICE void service_begin(struct service_leader *leader, const struct service_ar
     leader->tired = 0;
 }
 
-/* How long to nap after so many polls in vain. */
+/* Returns how long to sleep after that many unsuccessful polls. */
 DEVICE uint32_t service_back_off(uint32_t polls, uint32_t hot, uint32_t longest)
 {
     if (polls < hot)
@@ -115,7 +115,7 @@ DEVICE uint32_t service_back_off(uint32_t polls, uint32_t hot, uint32_t longest)
     return length < longest ? length : longest;
 }
 
-/* Has every block finished the last step? Called by the leading warp. */
+/* Tells whether every block has finished the last step. Called by the leading warp. */
 DEVICE bool service_look(struct service_leader *leader, const struct service_arguments *service)
 {
     const struct service_grid *grid = GPU_POINTER(const struct service_grid, service->grid);
@@ -127,7 +127,7 @@ DEVICE bool service_look(struct service_leader *leader, const struct service_arg
     return leader->settled == leader->step;
 }
 
-/* Fetches what has arrived of the next commands: at least one. False: it is time to leave. */
+/* Fetches at least one of the next commands. Returns false if it is time to leave. */
 DEVICE bool service_fetch(struct service_leader *leader, const struct service_arguments *service)
 {
     struct service_ring *ring = GPU_POINTER(struct service_ring, service->ring);
@@ -144,7 +144,7 @@ DEVICE bool service_fetch(struct service_leader *leader, const struct service_ar
             break;
         if (polls == SERVICE_IDLE_POLLS)
             return false;
-        service_look(leader, service); /* so that a command that comes later need not */
+        service_look(leader, service); /* so that a later command need not check */
         uint32_t length = service_back_off(polls, SERVICE_HOT_POLLS, SERVICE_NAP_LONGEST);
         if (length)
             nap(length);
@@ -153,7 +153,8 @@ DEVICE bool service_fetch(struct service_leader *leader, const struct service_ar
     while (leader->waiting < SERVICE_WINDOW && (here >> 4 * leader->waiting & 15u) == 15u)
         leader->waiting++;
     leader->next_lane = 0;
-    /* Slots of commands taken are free (these stay: service_put_back). Said now and then only. */
+    /* Slots of taken commands are free, except the current ones (service_put_back). Reported only
+     * now and then. */
     uint64_t after = leader->taken + leader->waiting;
     if (after / SERVICE_REPORT != leader->taken / SERVICE_REPORT) {
         if (LANE == 0)
@@ -183,8 +184,8 @@ DEVICE struct service_command service_leave(const struct service_leader *leader,
     return command;
 }
 
-/* The next command, waiting for it if there is none; SERVICE_STOP when it is time to leave. Called
- * by the leading warp. */
+/* Returns the next command and waits for it if necessary; SERVICE_STOP when it is time to leave.
+ * Called by the leading warp. */
 DEVICE struct service_command service_take(struct service_leader *leader,
                                            const struct service_arguments *service)
 {
@@ -203,8 +204,8 @@ DEVICE struct service_command service_take(struct service_leader *leader,
     return command;
 }
 
-/* Leaves without having carried out the command taken last, and gives the one that ends the grid.
- * Called by the leading warp. */
+/* Leaves without executing the last taken command, and returns the one that ends the grid. Called
+ * by the leading warp. */
 DEVICE struct service_command service_put_back(struct service_leader *leader,
                                                const struct service_arguments *service)
 {
@@ -240,12 +241,12 @@ DEVICE void service_broadcast(struct service_leader *leader,
     else if (LANE == 3)
         value = command.c;
     leader->step++;
-    warp_barrier(WARP_ALL); /* what lane 0 has changed comes before every lane's release */
+    warp_barrier(WARP_ALL); /* lane 0's writes come before every lane's release */
     if (LANE < SERVICE_WORDS)
         store_release64(&grid->broadcast[LANE], SERVICE_WORD(leader->step, value));
 }
 
-/* The command of step number `step`, waiting for it. Called by warp 0 of every block but the
+/* Waits for step number `step` and returns its command. Called by warp 0 of every block except the
  * leading one. */
 DEVICE struct service_command service_follow(const struct service_arguments *service, uint32_t step)
 {
@@ -268,7 +269,7 @@ DEVICE struct service_command service_follow(const struct service_arguments *ser
     return command;
 }
 
-/* This block has finished the step. Called by all of its threads. */
+/* Reports that this block has finished the step. Called by all of its threads. */
 DEVICE void service_arrive(const struct service_arguments *service)
 {
     struct service_grid *grid = GPU_POINTER(struct service_grid, service->grid);

@@ -1,9 +1,9 @@
 /*
- * What the host and a resident service kernel share: the ring (service.h tells the protocol).
+ * The ring buffer that the host and a resident service kernel share (service.h has the protocol).
  *
- * Every 64-bit word carries its command's number in its upper half, so a word tells by itself
- * whether it has arrived: commands need no flag beside them, four words are fetched across
- * the bus in one go, and no order among the stores matters.
+ * The upper half of every 64-bit word is its command's number, so each word shows by itself whether
+ * it has arrived: commands need no flag, four words are fetched across the bus at a time, and the
+ * order of the stores does not matter.
  */
 #pragma once
 
@@ -11,21 +11,21 @@
 
 #define SERVICE_SLOTS 4096u       /* a power of two */
 #define SERVICE_WORDS 4u          /* of a command: operation, and three operands */
-#define SERVICE_STOP  0u          /* the operation every service kernel knows: end */
-#define SERVICE_TRAP  0xffffffffu /* and this, for tests: fail */
+#define SERVICE_STOP  0u          /* the operation that every service kernel has: end */
+#define SERVICE_TRAP  0xffffffffu /* for tests: fail */
 
 /* In mapped host memory. */
 struct service_ring {
     uint64_t commands[SERVICE_SLOTS][SERVICE_WORDS]; /* written by the host */
     uint64_t answers[SERVICE_SLOTS];                 /* written by the kernel */
     uint64_t taken;                                  /* commands the kernel has read, in all */
-    uint64_t left;                                   /* 1: it ends by itself, with `taken` exact */
+    uint64_t left; /* 1: it has ended by itself, and `taken` is exact */
     uint64_t padding[14];
 };
 
-/* In device memory, zero at the start: how the leading block moves the others. */
+/* In device memory, zero at the start: the leading block's messages to the others. */
 struct service_grid {
-    uint64_t broadcast[SERVICE_WORDS]; /* tagged with the number of the step */
+    uint64_t broadcast[SERVICE_WORDS]; /* with the number of the step */
     uint64_t padding[12];
     uint32_t arrived; /* blocks that have finished a step, in all */
     uint32_t padding_too[31];
@@ -40,5 +40,5 @@ struct service_arguments {
     uint64_t taken; /* commands taken by earlier kernels on this ring */
 };
 
-/* A word of the ring. (A macro: the host and the device share it.) */
+/* A word of the ring; a macro, because the host and the device share it. */
 #define SERVICE_WORD(tag, value) ((uint64_t)(tag) << 32 | (value))

@@ -1,4 +1,4 @@
-/* A kernel that fails, in place of one that was to run: GORDIAN_GPU_FAIL_AFTER (gpu.h). */
+/* A kernel that fails, launched instead of another: GORDIAN_GPU_FAIL_AFTER (gpu.h). */
 #include "foundation/gpu/kernels/resident/trap.h"
 #include "foundation/gpu/language/kernel.h"
 

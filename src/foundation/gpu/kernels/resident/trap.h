@@ -1,4 +1,4 @@
-/* What trap.cu takes. */
+/* The arguments of trap.cu. */
 #pragma once
 
 #include <stdint.h>
