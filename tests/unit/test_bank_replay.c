@@ -215,7 +215,7 @@ static void test_several(void)
            false,
            "1:1 0 resource cost changed\n2:1 0 resource to changed\n3:1 0 process p changed\n"
            "4:1 1 request p granted\n5:1 2 release p released\n6:1 3 release p released\n"
-           "7:14: 'to': under avoidance it is not said who gets what is given back\n"
+           "7:14: 'to': not allowed in an avoidance trace\n"
            "cost 2/2\nto 2/2\np 0/1 0/2\n");
 }
 
@@ -235,9 +235,9 @@ static void test_errors(void)
            "6:15 1 process p error: the claim of 'p' can never fit: 5 of 'x', which has only 4 in "
            "all\n"
            "7:11 2 request p error: resource 'y' was never declared\n"
-           "8:11 3 request p error: process 'p' claimed 2 of 'x' and holds 0: it may not ask for 3 "
+           "8:11 3 request p error: process 'p' claimed 2 of 'x' and holds 0: it may not request 3 "
            "more\n"
-           "9:15 4 request p error: process 'p' claimed 2 of 'x' and holds 0: it may not ask for 3 "
+           "9:15 4 request p error: process 'p' claimed 2 of 'x' and holds 0: it may not request 3 "
            "more\n"
            "10:1 5 request p granted\n"
            "11:11 5 process p error: process 'p' holds 2 of 'x': its claim cannot be 1\n"
@@ -287,10 +287,9 @@ static void test_bad_lines(void)
     expect("resource x\nprocess p x=99999999999999999999\n", false,
            "1:1 0 resource x changed\n2:11: 'x=99999999999999999999': a claim must be a whole "
            "number from 0 to 18446744073709551615\nx 1/1\n");
-    expect(
-        "resource x\nprocess p x=1\nrelease p x=1 to q\n", false,
-        "1:1 0 resource x changed\n2:1 0 process p changed\n"
-        "3:15: 'to': under avoidance it is not said who gets what is given back\nx 1/1\np 0/1\n");
+    expect("resource x\nprocess p x=1\nrelease p x=1 to q\n", false,
+           "1:1 0 resource x changed\n2:1 0 process p changed\n"
+           "3:15: 'to': not allowed in an avoidance trace\nx 1/1\np 0/1\n");
     expect("requst p x\n", false,
            "1:1: unknown word 'requst': expected resource, process, request, release, cancel, "
            "exit, hold or wait; did you mean 'request'?\n");
@@ -303,7 +302,7 @@ static void test_bad_lines(void)
            "2:34 0 process p error: units of 'x' would add up to more than 18446744073709551615\n"
            "3:1 0 process q changed\n"
            "4:34 1 request q error: process 'q' claimed 18446744073709551615 of 'x' and holds 0: "
-           "it may not ask for 18446744073709551615 more\n"
+           "it may not request 18446744073709551615 more\n"
            "5:1 2 request q granted\n"
            "x -2/-1\nq 1/-1\n");
 }

@@ -81,7 +81,7 @@ gordian_status bank_take_wants(gordian_bank *bank, uint32_t process, const gordi
 gordian_status bank_take_wants_of(gordian_bank *bank, uint32_t process, const gordian_want *wants,
                                   size_t count, enum wants_limit limit, struct objection *objection,
                                   gordian_error *error);
-/* Tells whether a new claim in bank->wants is below what the process holds. `wants`: the unsorted
+/* Returns whether a new claim in bank->wants is below what the process holds. `wants`: the unsorted
  * claims. */
 struct objection bank_below_held(const gordian_bank *bank, uint32_t process,
                                  const gordian_want *wants, size_t count);
@@ -96,8 +96,8 @@ void queue_join(gordian_bank *bank, uint32_t process); /* with bank->wants */
 void queue_drop(gordian_bank *bank, uint32_t process, gordian_verdict verdict);
 /* Serves all requests that can be served. */
 void queue_serve(gordian_bank *bank);
-/* Tells whether the verdict is GORDIAN_VERDICT_UNAVAILABLE without asking the engine. The reason is
- * none, or GORDIAN_REASON_OUT_OF_TURN. */
+/* Returns whether the verdict is GORDIAN_VERDICT_UNAVAILABLE without asking the engine. The reason
+ * is none, or GORDIAN_REASON_OUT_OF_TURN. */
 bool queue_refuses(const gordian_bank *bank, const struct ledger_change *change,
                    gordian_reason *reason);
 /* GORDIAN_VERDICT_GRANTED: it can be lent, and the engine's last question was about it. */

@@ -232,16 +232,16 @@ const char *gordian_reason_text(gordian_reason reason)
         [GORDIAN_REASON_NONE] = "",
         [GORDIAN_REASON_UNKNOWN_PROCESS] = "there is no such process",
         [GORDIAN_REASON_UNKNOWN_RESOURCE] = "there is no such resource",
-        [GORDIAN_REASON_NO_UNITS] = "asks for nothing",
+        [GORDIAN_REASON_NO_UNITS] = "requests nothing",
         [GORDIAN_REASON_OVER_CLAIM] = "more than it may still ask for",
         [GORDIAN_REASON_NEVER_FITS] = "a claim above the total can never be met",
-        [GORDIAN_REASON_BELOW_HELD] = "does not go with what it holds",
+        [GORDIAN_REASON_BELOW_HELD] = "conflicts with what it holds",
         [GORDIAN_REASON_IS_WAITING] = "it waits",
         [GORDIAN_REASON_NOT_WAITING] = "it waits for nothing",
         [GORDIAN_REASON_ON_TRIAL] = "its last grant is still on trial",
         [GORDIAN_REASON_NO_TRIAL] = "it has nothing on trial",
         [GORDIAN_REASON_TOO_MANY] = "too many units",
-        [GORDIAN_REASON_OUT_OF_TURN] = "kept for one that has waited longer",
+        [GORDIAN_REASON_OUT_OF_TURN] = "reserved for a request that has waited longer",
     };
     size_t index = (size_t)reason;
     return index < sizeof texts / sizeof *texts ? texts[index] : "unknown";

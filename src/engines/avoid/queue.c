@@ -89,7 +89,7 @@ bool queue_refuses(const gordian_bank *bank, const struct ledger_change *change,
     for (size_t i = 0; i < change->count; i++)
         if (change->wants[i].units > ledger->free[change->wants[i].resource])
             return true;
-    /* Tell whether it must wait until the head has been served. */
+    /* Find out whether it must wait until the head has been served. */
     if (bank->head == NONE || change->process == bank->head || bank->passed < bank->patience ||
         ledger->rows[change->process].holding != 0)
         return false;

@@ -181,10 +181,11 @@ static int explain_numbers(gordian_bank_replay *replay, gordian_reason reason,
     if (reason == GORDIAN_REASON_OVER_CLAIM)
         return claim == 0
                    ? snprintf(text, size, "process '%s' did not claim any of '%s'", who, what)
-                   : snprintf(text, size,
-                              "process '%s' claimed %llu of '%s' and holds %llu: it may not ask "
-                              "for %llu more",
-                              who, claim, what, held, asked);
+                   : snprintf(
+                         text, size,
+                         "process '%s' claimed %llu of '%s' and holds %llu: it may not request "
+                         "%llu more",
+                         who, claim, what, held, asked);
     if (about->step->kind == GORDIAN_LINE_PROCESS)
         return snprintf(text, size, "process '%s' holds %llu of '%s': its claim cannot be %llu",
                         who, held, what, asked);

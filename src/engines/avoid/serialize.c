@@ -104,7 +104,7 @@ struct loading {
 
 static gordian_status fail_bank_state(const struct loading *loading, const char *what)
 {
-    return fail(loading->error, GORDIAN_STATUS_INPUT, "not the image of a bank: %s", what);
+    return fail(loading->error, GORDIAN_STATUS_INPUT, "not a serialized bank: %s", what);
 }
 
 /* Reads a name that is not yet among `names`. It is not NUL-terminated. *length 0: no name. */
@@ -129,7 +129,7 @@ static gordian_status load_bank_resource(struct loading *loading, uint32_t id)
         units = bytes_take_u64(loading->in);
     }
     if (loading->in->bad)
-        return fail_bank_state(loading, "a resource");
+        return fail_bank_state(loading, "invalid resource");
     if (!ledger_reserve_resource(ledger, length))
         return fail_memory(loading->error);
     ledger_add_resource(ledger, name, length, units);
@@ -161,7 +161,7 @@ static gordian_status take_claims(struct loading *loading)
         if (held > 0)
             loading->holds[loading->hold_count++] = (gordian_want){held, resource};
     }
-    return in->bad ? fail_bank_state(loading, "a claim") : GORDIAN_OK;
+    return in->bad ? fail_bank_state(loading, "invalid claim") : GORDIAN_OK;
 }
 
 /* Reads what a process waits for, within its need, or has on trial, within what it holds. */
@@ -185,7 +185,7 @@ static gordian_status load_process_wants(struct loading *loading, uint32_t proce
         bank->wants[bank->want_count++] = (gordian_want){units, resource};
     }
     if (in->bad || bank->want_count == 0)
-        return fail_bank_state(loading, "a waiting request");
+        return fail_bank_state(loading, "invalid waiting request");
     if (!queue_reserve(bank, process))
         return fail_memory(loading->error);
     struct bank_process *record = &bank->processes[process];
@@ -210,7 +210,7 @@ static gordian_status load_bank_process(struct loading *loading, uint32_t id)
         status = take_claims(loading);
     }
     if (status == GORDIAN_OK && loading->in->bad)
-        status = fail_bank_state(loading, "a process");
+        status = fail_bank_state(loading, "invalid process");
     if (status != GORDIAN_OK)
         return status;
     if (!ledger_reserve_process(ledger, length) ||
@@ -240,7 +240,7 @@ static gordian_status load_free_ids(struct loading *loading, uint32_t limit,
         loading->order[i] = id;
     }
     if (loading->in->bad || count != expected)
-        return fail_bank_state(loading, "the free ids");
+        return fail_bank_state(loading, "invalid free ids");
     for (uint32_t i = count; i-- > 0;)
         removes(loading->ledger, loading->order[i]);
     return GORDIAN_OK;
@@ -253,7 +253,7 @@ static gordian_status load_all_ids(struct loading *loading,
     const gordian_allocator *memory = &loading->ledger->memory;
     uint64_t limit = bytes_take_count(loading->in);
     if (loading->in->bad || limit > LEDGER_ID_MAX)
-        return fail_bank_state(loading, "a count");
+        return fail_bank_state(loading, "invalid count");
     memory_free_all(memory, loading->state, loading->order);
     loading->state = memory_zeroed(memory, limit + 1);
     loading->order = memory_alloc(memory, (limit + 1) * sizeof *loading->order);
@@ -272,12 +272,12 @@ static gordian_status load_queue(struct loading *loading)
     uint32_t passed = (uint32_t)bytes_take_upto(in, bank->patience);
     uint64_t count = bytes_take_count(in);
     if (in->bad || (count > 0 && !bank->queue))
-        return fail_bank_state(loading, "its queue");
+        return fail_bank_state(loading, "invalid queue");
     for (uint64_t i = 0; i < count; i++) {
         uint32_t process = (uint32_t)bytes_take_upto(in, NONE - 1);
         if (!ledger_is_process(loading->ledger, process) || loading->state[process] != WAITS ||
             bank->processes[process].waits)
-            return fail_bank_state(loading, "its queue");
+            return fail_bank_state(loading, "invalid queue");
         /* The record has the wants already. */
         bank->want_count = 0;
         if (!queue_reserve(bank, process))
@@ -289,7 +289,7 @@ static gordian_status load_queue(struct loading *loading)
     }
     for (uint32_t i = 0; i < loading->ledger->process_limit; i++)
         if (ledger_is_process(loading->ledger, i) && loading->state[i] == WAITS)
-            return fail_bank_state(loading, "one waits and is not in the queue");
+            return fail_bank_state(loading, "a waiting process is not in the queue");
     bank->passed = passed;
     return GORDIAN_OK;
 }
@@ -332,7 +332,7 @@ gordian_status bank_image_load(gordian_bank *bank, struct bytes_in *in, gordian_
     BANK_SCOPE(bank);
     gordian_status status = GORDIAN_OK;
     if (bytes_take_u64(in) != IMAGE_VERSION)
-        status = fail_bank_state(&loading, "its beginning");
+        status = fail_bank_state(&loading, "invalid header");
     THEN(status, load_all_ids(&loading, load_bank_resource, ledger_remove_resource));
     THEN(status, load_all_ids(&loading, load_bank_process, ledger_remove_process));
     THEN(status, check_safe(&loading));

@@ -33,8 +33,8 @@ static size_t merge_wants(gordian_want *wants, size_t count)
     return kept + 1;
 }
 
-/* Tells whether events may not name this resource. An await is a resource for the engines only: no
- * event requests, holds or releases it by name. */
+/* Returns whether events may not name this resource. An await is a resource for the engines only:
+ * no event requests, holds or releases it by name. */
 static bool is_unknown(const struct rag *graph, uint32_t resource)
 {
     return !rag_is_resource(graph, resource) || graph->resources_more[resource].flags & RAG_AWAIT;
@@ -272,9 +272,10 @@ void system_serve_queues(gordian_system *system, size_t count, uint32_t from)
     }
 }
 
-/* ---- giving back */
+/* ---- releasing */
 
-/* Tells whether the pending request of `process` fits once `units` more of `resource` are free. */
+/* Returns whether the pending request of `process` fits once `units` more of `resource` are free.
+ */
 static bool hand_over_fits(const struct rag *graph, uint32_t process, uint32_t resource,
                            uint64_t units)
 {

@@ -185,7 +185,7 @@ static bool request_fits_free(const struct inquiry *inquiry, uint32_t process)
     return true;
 }
 
-/* Drops the members that could finish if all other processes did. Tells whether the process is
+/* Drops the members that could finish if all other processes did. Returns whether the process is
  * still a member. */
 static bool reduce_members(struct inquiry *inquiry)
 {

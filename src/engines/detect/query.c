@@ -288,7 +288,7 @@ static void put_act_refusal(const gordian_system *system, const gordian_event *e
     else if (refusal == GORDIAN_REFUSAL_IS_WAITING)
         snprintf(buffer, size, "process '%s' waits: it may only cancel or exit", process);
     else if (refusal == GORDIAN_REFUSAL_NOT_HELD)
-        snprintf(buffer, size, "nobody awaits process '%s'", process);
+        snprintf(buffer, size, "no process awaits process '%s'", process);
     else if (refusal == GORDIAN_REFUSAL_BAD_HAND_OVER)
         snprintf(buffer, size, "process '%s' does not await process '%s'", to ? to : "?", process);
     else
@@ -315,7 +315,7 @@ static void put_refusal(const gordian_system *system, const gordian_event *event
         snprintf(buffer, size, "resource '%s' is not known", resource);
         break;
     case GORDIAN_REFUSAL_NO_UNITS:
-        snprintf(buffer, size, "process '%s' asks for nothing", process);
+        snprintf(buffer, size, "process '%s' requests nothing", process);
         break;
     case GORDIAN_REFUSAL_OVER_TOTAL:
         snprintf(buffer, size, "resource '%s' has only %llu in all", resource,

@@ -60,7 +60,7 @@ gordian_status gordian_replay_open(gordian_replay **out, gordian_system *system,
 {
     gordian_allocator memory = system_graph(system)->memory;
     if (system->shared)
-        return fail(error, GORDIAN_STATUS_INPUT, "a trace is replayed by a system of one thread");
+        return fail(error, GORDIAN_STATUS_INPUT, "a shared system cannot replay a trace");
     gordian_replay *replay = memory_zeroed(&memory, sizeof *replay);
     if (!replay)
         return fail_memory(error);
@@ -283,7 +283,7 @@ static gordian_status blame_refusal(gordian_replay *replay, gordian_refusal refu
     return GORDIAN_OK;
 }
 
-/* Explains a refusal. The system knows names of ids only; the text has names without an id too. */
+/* Explains a refusal. The system knows names of ids only; the text also has names without an id. */
 static gordian_status explain_refusal(gordian_replay *replay, gordian_step *step,
                                       gordian_error *error)
 {

@@ -167,7 +167,7 @@ struct loading {
 
 static gordian_status fail_graph_state(const struct loading *loading, const char *what)
 {
-    return fail(loading->error, GORDIAN_STATUS_INPUT, "not the image of a system: %s", what);
+    return fail(loading->error, GORDIAN_STATUS_INPUT, "not a serialized system: %s", what);
 }
 
 /* Reads a name into the buffer, NUL-terminated. Returns NULL for the empty name, which means no
@@ -195,14 +195,14 @@ static gordian_status load_graph_process(struct loading *loading)
     bool used = bytes_take_upto(loading->in, 1);
     const char *name = used ? load_name(loading->in, buffer) : NULL;
     if (loading->in->bad)
-        return fail_graph_state(loading, "a process");
+        return fail_graph_state(loading, "invalid process");
     gordian_status status = gordian_add_process(system, name, &id, loading->error);
     if (status != GORDIAN_OK || !used)
         return status;
     uint64_t born = bytes_take_u64(loading->in);
     int64_t priority = bytes_take_i64(loading->in), cost = bytes_take_i64(loading->in);
     if (loading->in->bad || born >= loading->clock)
-        return fail_graph_state(loading, "a process's birth");
+        return fail_graph_state(loading, "invalid birth of a process");
     loading->graph->processes_more[id].born = born;
     if (priority != 0)
         status = gordian_set_priority(system, id, priority, loading->error);
@@ -217,7 +217,7 @@ static gordian_status load_graph_resource(struct loading *loading)
     uint64_t units = bytes_take_u64(loading->in);
     const char *name = units ? load_name(loading->in, buffer) : NULL;
     if (loading->in->bad)
-        return fail_graph_state(loading, "a resource");
+        return fail_graph_state(loading, "invalid resource");
     return gordian_add_resource(loading->system, name, units ? units : 1, NULL, loading->error);
 }
 
@@ -239,7 +239,7 @@ static gordian_status load_freed_ids(struct loading *loading, uint32_t limit,
         order[i] = id;
     }
     if (loading->in->bad || count != expected)
-        return fail_graph_state(loading, "the free ids");
+        return fail_graph_state(loading, "invalid free ids");
     for (uint32_t i = count; i-- > 0;)
         TRY(removes(loading->system, order[i], loading->error));
 
@@ -254,7 +254,7 @@ load_each_id(struct loading *loading, gordian_status (*load_one)(struct loading 
     const gordian_allocator *memory = &loading->graph->memory;
     uint32_t limit = (uint32_t)bytes_take_count(loading->in);
     if (loading->in->bad || limit > RAG_ID_MAX)
-        return fail_graph_state(loading, "a count");
+        return fail_graph_state(loading, "invalid count");
     memory_free_all(memory, loading->list, loading->refs);
     loading->list = memory_alloc(memory, ((size_t)limit + 1) * sizeof *loading->list);
     loading->refs = memory_alloc(memory, ((size_t)limit + 1) * sizeof *loading->refs);
@@ -281,9 +281,9 @@ static gordian_status load_process_holds(struct loading *loading, gordian_edge *
         edge->resource = (uint32_t)bytes_take_upto(loading->in, NONE - 1);
         edge->waits = bytes_take_upto(loading->in, 1); /* `waits` means pooled here */
         if (loading->in->bad || !rag_is_resource(graph, edge->resource))
-            return fail_graph_state(loading, "a hold");
+            return fail_graph_state(loading, "invalid hold");
     }
-    return loading->in->bad ? fail_graph_state(loading, "a hold") : GORDIAN_OK;
+    return loading->in->bad ? fail_graph_state(loading, "invalid hold") : GORDIAN_OK;
 }
 
 static gordian_status put_holds(struct loading *loading, uint32_t process,
@@ -340,7 +340,7 @@ static gordian_status load_holders(struct loading *loading, uint32_t resource, u
         loading->list[i] = process;
     }
     if (loading->in->bad || count != there)
-        return fail_graph_state(loading, "the holders of a resource");
+        return fail_graph_state(loading, "invalid holders of a resource");
     rag_order_holders(loading->graph, resource, loading->list, count, loading->refs);
     return GORDIAN_OK;
 }
@@ -378,10 +378,10 @@ static gordian_status load_pending_wants(struct loading *loading, size_t *count)
         if (loading->in->bad || !rag_is_resource(graph, resource) ||
             units > rag_total_units(graph, resource) ||
             (*count > 0 && resource <= system->wants[*count - 1].resource))
-            return fail_graph_state(loading, "a waiting request");
+            return fail_graph_state(loading, "invalid waiting request");
         system->wants[(*count)++] = (gordian_want){.units = units, .resource = resource};
     }
-    return loading->in->bad || *count == 0 ? fail_graph_state(loading, "a waiting request")
+    return loading->in->bad || *count == 0 ? fail_graph_state(loading, "invalid waiting request")
                                            : GORDIAN_OK;
 }
 
@@ -395,7 +395,7 @@ static gordian_status load_wait(struct loading *loading, bool first, uint64_t *a
     uint64_t step = bytes_take_u64(loading->in);
     if (loading->in->bad || !rag_is_process(graph, process) || rag_waits(graph, process) ||
         step > UINT64_MAX - *arrival || step + *arrival >= loading->clock || (step == 0 && !first))
-        return fail_graph_state(loading, "who waits");
+        return fail_graph_state(loading, "invalid waiting process");
     *arrival += step;
     TRY(load_pending_wants(loading, &count));
     bool general = count > 1 || system->wants[0].units > 1, must_wait = false;
@@ -418,7 +418,7 @@ static gordian_status load_waits(struct loading *loading)
     for (uint64_t i = 0; i < count && status == GORDIAN_OK; i++)
         status = load_wait(loading, i == 0, &arrival);
     return status != GORDIAN_OK ? status
-           : loading->in->bad   ? fail_graph_state(loading, "who waits")
+           : loading->in->bad   ? fail_graph_state(loading, "invalid waiting process")
                                 : GORDIAN_OK;
 }
 
@@ -431,15 +431,15 @@ static gordian_status load_awaits(struct loading *loading)
     for (uint64_t i = 0; i < count; i++) {
         uint32_t resource = (uint32_t)bytes_take_upto(loading->in, NONE - 1);
         if (loading->in->bad || !rag_is_resource(graph, resource))
-            return fail_graph_state(loading, "an await");
+            return fail_graph_state(loading, "invalid await");
         uint32_t first = graph->resources[resource].queue_head;
         bool one_waits = first != NONE && rag_queued(graph, first).next == NONE;
         if (!one_waits || *names_text(&graph->resource_names, resource) ||
             graph->resources_more[resource].flags & RAG_AWAIT)
-            return fail_graph_state(loading, "an await");
+            return fail_graph_state(loading, "invalid await");
         system_begin_await(loading->system, rag_queued(graph, first).process, resource);
     }
-    return loading->in->bad ? fail_graph_state(loading, "an await") : GORDIAN_OK;
+    return loading->in->bad ? fail_graph_state(loading, "invalid await") : GORDIAN_OK;
 }
 
 gordian_status system_image_load(gordian_system *system, struct bytes_in *in, gordian_error *error)
@@ -449,11 +449,11 @@ gordian_status system_image_load(gordian_system *system, struct bytes_in *in, go
     gordian_model model = (gordian_model)bytes_take_upto(in, GORDIAN_MODEL_GENERAL);
     loading.clock = bytes_take_u64(in);
     if (in->bad || version < 1 || version > IMAGE_VERSION)
-        return fail_graph_state(&loading, "its beginning");
+        return fail_graph_state(&loading, "invalid header");
     gordian_status status = load_each_id(&loading, load_graph_process, gordian_remove_process);
     THEN(status, load_each_id(&loading, load_graph_resource, gordian_remove_resource));
     if (status == GORDIAN_OK && model < system->graph.model)
-        status = fail_graph_state(&loading, "its model");
+        status = fail_graph_state(&loading, "invalid model");
     THEN(status, system_grow_model(system, model, error));
     THEN(status, load_holds(&loading));
     THEN(status, load_all_holders(&loading));

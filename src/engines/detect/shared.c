@@ -37,7 +37,7 @@ static inline bool is_held_by(struct shared *shared, uint32_t resource, uint32_t
     return atomic_load_explicit(shared_word_at(shared, resource), memory_order_relaxed) == process;
 }
 
-/* Tells whether the list has capacity for one more note. A list of which more than half is good
+/* Returns whether the list has capacity for one more note. A list of which more than half is good
  * should grow. */
 static bool list_has_room(struct shared *shared, struct shared_process *p, uint32_t process)
 {
@@ -242,7 +242,7 @@ static void end_wait(struct shared *shared, uint32_t process, enum shared_state 
         park_wake(state);
 }
 
-/* Tells whether this request for a lifted resource can be granted on the fast path after all. */
+/* Returns whether this request for a lifted resource can be granted on the fast path after all. */
 static bool is_short(gordian_system *system, const gordian_event *event)
 {
     const struct rag *graph = &system->graph;

@@ -52,8 +52,8 @@
 #define SHARED_GRAPH (NONE - 1)
 #define SHARED_BUSY  (NONE - 2)
 
-/* State of a process: it runs (the first three tell how its last wait ended), waits, or does not
- * exist. */
+/* State of a process: it runs (in one of three states, by how its last wait ended), waits, or does
+ * not exist. */
 enum shared_state {
     SHARED_STATE_RUNS,
     SHARED_STATE_CANCELLED,
@@ -147,7 +147,7 @@ void shared_lift(gordian_system *system, uint32_t resource);
 void shared_lift_list(gordian_system *system, uint32_t process);
 void shared_lift_held(gordian_system *system, uint32_t process); /* by searching all resources */
 void shared_lift_all(gordian_system *system);
-/* Tells whether the resource is held by the fast path. False for a system that is not shared. */
+/* Returns whether the resource is held by the fast path. False for a system that is not shared. */
 bool shared_is_held(const gordian_system *system, uint32_t resource);
 /* Removes from the graph the resources that no process holds or waits for. */
 void shared_drop_all(gordian_system *system);

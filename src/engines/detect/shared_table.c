@@ -123,7 +123,7 @@ gordian_status shared_open(gordian_system *system, const gordian_options *option
 {
     if (strcmp(system->engine->about.name, detect_sparse.about.name) != 0)
         return fail(error, GORDIAN_STATUS_UNAVAILABLE,
-                    "engine '%s' cannot be shared by threads: 'sparse' can",
+                    "engine '%s' cannot be shared by threads: use 'sparse'",
                     system->engine->about.name);
     struct shared *shared = memory_zeroed(&system->graph.memory, sizeof *shared);
     if (!shared)
@@ -218,7 +218,8 @@ gordian_status gordian_await_grant(gordian_system *system, uint32_t process, uin
                                    gordian_error *error)
 {
     if (!system->shared)
-        return fail(error, GORDIAN_STATUS_INPUT, "only a shared system can be waited for");
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "the system is not shared by threads: open it with `shared`");
     struct shared_process *p = shared_process_at(system->shared, process);
     uint32_t state = p ? atomic_load(&p->state) : SHARED_STATE_NOBODY;
     if (state == SHARED_STATE_NOBODY)

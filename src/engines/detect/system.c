@@ -89,8 +89,9 @@ static gordian_status prepare_engine(gordian_system *system, gordian_model model
 {
     const char *why;
     if (!engine_usable(&system->engine->about, &model, &why))
-        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "engine '%s' cannot judge this system: %s",
-                    system->engine->about.name, why);
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE,
+                    "engine '%s' does not support this system: %s", system->engine->about.name,
+                    why);
     if (system->engine->prepare)
         TRY(system->engine->prepare(system->state, model, processes, resources, error));
     system->graph.model = model;

@@ -128,7 +128,7 @@ static inline gordian_status refuse_event(gordian_result *result, gordian_refusa
 size_t plain_feed(gordian_system *system, const gordian_event *events, size_t count,
                   gordian_result *results, bool until_stuck);
 
-/* Tells whether the process waits and will never be served. */
+/* Returns whether the process waits and will never be served. */
 static inline bool result_is_stuck(const gordian_result *result)
 {
     return result->outcome == GORDIAN_OUTCOME_DEADLOCK || result->outcome == GORDIAN_OUTCOME_DOOMED;
@@ -170,7 +170,7 @@ void system_end_served(gordian_system *system, size_t first);
  * process stays the same until one on the cycle ends its wait. */
 
 /* Returns the process that closed the deadlock that this one is part of or waits behind. NONE:
- * there is none, or the engine or the model cannot tell. */
+ * there is none, or the engine or the model does not know it. */
 uint32_t system_closed_by(const gordian_system *system, uint32_t process);
 /* The same for the deadlock that the last event, a cancel or an exit, has ended. */
 uint32_t system_opened(const gordian_system *system);

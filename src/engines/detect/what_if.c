@@ -330,8 +330,7 @@ static gordian_status judge_what_if(struct inquiry *inquiry, const gordian_event
                                     gordian_outcome *outcome, gordian_error *error)
 {
     if (request->op != GORDIAN_OP_REQUEST && request->op != GORDIAN_OP_WAIT)
-        return fail(error, GORDIAN_STATUS_INPUT,
-                    "what if: only requests and waits can be asked about");
+        return fail(error, GORDIAN_STATUS_INPUT, "what if: only requests and waits are possible");
     if (!rag_is_process(inquiry->graph, request->process) ||
         rag_waits(inquiry->graph, request->process)) {
         *outcome = GORDIAN_OUTCOME_REFUSED;

@@ -118,7 +118,7 @@ struct rag {
     gordian_model model;
 
     uint32_t opened; /* the engine's: the process that had closed the deadlock that the last cancel
-                        or exit ended; NONE: it ended none, or the engine cannot tell */
+                        or exit ended; NONE: it ended none, or the engine does not know it */
 
     uint32_t nowhere; /* target of stores that have no other target, see links.h */
 
@@ -163,11 +163,11 @@ void rag_put_hold(struct rag *rag, uint32_t process, uint32_t resource, uint64_t
 void rag_order_holders(struct rag *rag, uint32_t resource, const uint32_t *processes, size_t count,
                        uint32_t *refs);
 
-/* Tells whether the whole pending request of `process` fits what is free. */
+/* Returns whether the whole pending request of `process` fits what is free. */
 bool rag_fits(const struct rag *rag, uint32_t process);
 /* Returns the units of `resource` that `process` holds. */
 uint64_t rag_held_units(const struct rag *rag, uint32_t process, uint32_t resource);
-/* Tells whether any process waits for something that `process` holds. */
+/* Returns whether any process waits for something that `process` holds. */
 bool rag_has_waiters(const struct rag *rag, uint32_t process);
 
 /* ---- reading, in the engines' inner loops */

@@ -42,7 +42,7 @@ static const struct form forms[] = {
 
 #define FORM_COUNT (sizeof forms / sizeof forms[0])
 
-/* Tells whether the form is only in traces with acts. */
+/* Returns whether the form is only in traces with acts. */
 static bool is_of_acts(const struct form *form)
 {
     return form->op == GORDIAN_OP_AWAIT || form->op == GORDIAN_OP_ACT;
@@ -304,7 +304,7 @@ static gordian_status read_awaited(gordian_trace *trace, gordian_error *error)
     }
     if (needed > count - first)
         return trace_fail(trace, &trace->words[2], error,
-                          "%llu acts of %zu processes: so many there are not",
+                          "%llu acts of %zu processes: name at least as many processes",
                           (unsigned long long)needed, count - first);
     trace->items = inside->items;
     trace->item_count = count - first;
@@ -335,7 +335,7 @@ static gordian_status read_line_operands(gordian_trace *trace, const struct form
             return fail_surplus(trace, 2, "'for' or the end of the line after one process", error);
         TRY(read_trace_name(trace, 3, "process", &trace->to, error));
         if (trace->word_count > 4)
-            return fail_surplus(trace, 4, "the end of the line after whom it is for", error);
+            return fail_surplus(trace, 4, "the end of the line after the process it is for", error);
         return GORDIAN_OK;
     }
     if (form->items == NO_ITEMS && count > 2)
@@ -349,7 +349,7 @@ static gordian_status read_line_operands(gordian_trace *trace, const struct form
          * before the last word is written to=1.) */
         if (count > 4 && word_is(&trace->words[count - 2], "to"))
             return trace_fail(trace, &trace->words[count - 2], error,
-                              "'to': under avoidance it is not said who gets what is given back");
+                              "'to': not allowed in an avoidance trace");
         return read_trace_items(trace, 2, count, error);
     }
     gordian_status status = read_trace_items(trace, 2, form->items == ONE_ITEM ? 3 : count, error);

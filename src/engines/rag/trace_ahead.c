@@ -40,7 +40,7 @@ static inline struct names_query query_at(const struct reader_ahead *lines, cons
     return names_ask(lines->text + edges[0], edges[1] - edges[0]);
 }
 
-/* Each tells how many words a line has. VERB P Q: */
+/* Each returns how many words a line has. VERB P Q: */
 static inline uint32_t glance_three(const struct reader_ahead *lines, struct trace_ahead *ahead,
                                     uint32_t i, const uint32_t *edges)
 {

@@ -43,7 +43,7 @@ void trace_glance(const struct reader_ahead *lines, struct trace_ahead *ahead);
 const struct trace_plain *trace_ahead_next(const gordian_trace *trace, struct trace_ahead *ahead,
                                            const struct names *processes,
                                            const struct names *resources, bool *fresh);
-/* Tells whether the names found then still have the same ids. */
+/* Returns whether the names found then still have the same ids. */
 static inline bool trace_ahead_holds(const struct trace_ahead *ahead, const struct names *processes,
                                      const struct names *resources)
 {

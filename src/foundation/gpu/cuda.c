@@ -17,7 +17,8 @@
 
 /* ---- errors and the context */
 
-/* Tells whether the context is lost after this result: yes, unless the call itself was refused. */
+/* Returns whether the context is lost after this result: yes, unless the call itself was refused.
+ */
 static bool is_fatal(int result)
 {
     return result != CUDA_OUT_OF_MEMORY && result != CUDA_INVALID_VALUE &&
@@ -218,8 +219,8 @@ static gordian_status find_device(const struct cuda_driver *driver, unsigned ind
     if (result == CUDA_OK)
         result = device_numbers(driver, *device, info);
     if (result != CUDA_OK)
-        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "GPU %u cannot be asked what it is: %s",
-                    index, driver_text(driver, result, text, sizeof text));
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "GPU %u cannot be queried: %s", index,
+                    driver_text(driver, result, text, sizeof text));
     if (info->major < CAPABILITY_LEAST)
         return fail(error, GORDIAN_STATUS_UNAVAILABLE,
                     "%s has compute capability %u.%u, %u.0 is needed", info->name, info->major,

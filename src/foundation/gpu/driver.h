@@ -145,7 +145,7 @@ struct cuda_driver {
  * function and initialises the driver. The library is never unloaded, because it does not support
  * that. GORDIAN_STATUS_UNAVAILABLE, with the reason, if there is none or it is too old. */
 gordian_status driver_load(struct cuda_driver *driver, gordian_error *error);
-/* Tells whether there is a driver, without starting it. */
+/* Returns whether there is a driver, without starting it. */
 bool driver_likely(void);
 /* Returns the driver's text for a result, or its number. */
 const char *driver_text(const struct cuda_driver *driver, int result, char *buffer, size_t size);

@@ -39,16 +39,16 @@ struct gpu_info {
  * libcuda.so.1 not found", "built without nvcc", ...). The environment variable
  * GORDIAN_CUDA_LIBRARY names another library than libcuda.so.1. */
 unsigned gpu_count(char *why, size_t size);
-/* For gpu_likely: tells whether kernels are built in and the driver's library exists. */
+/* For gpu_likely: returns whether kernels are built in and the driver's library exists. */
 bool gpu_driver_likely(void);
 /* Describes device `index`. GORDIAN_STATUS_UNAVAILABLE, with the reason, if kernels cannot run on
  * it; name and capability are filled in if known. */
 gordian_status gpu_describe(unsigned index, struct gpu_info *info, gordian_error *error);
 
-/* The default device of the engines: the first GPU, or the emulator if GORDIAN_EMULATE_GPU=1. Tells
- * whether it exists; *why is the reason if not, valid until the thread's next call. */
+/* The default device of the engines: the first GPU, or the emulator if GORDIAN_EMULATE_GPU=1.
+ * Returns whether it exists; *why is the reason if not, valid until the thread's next call. */
 bool gpu_available(const char **why);
-/* Tells in a millisecond whether it may exist, without starting the driver, which takes a quarter
+/* Returns in a millisecond whether it may exist, without starting the driver, which takes a quarter
  * of a second. */
 bool gpu_likely(void);
 gordian_status gpu_open_default(struct gpu **out, const gordian_allocator *memory,
@@ -152,7 +152,7 @@ struct gpu_launch {
 gordian_status gpu_launch(struct gpu *gpu, const struct gpu_launch *launch, gordian_error *error);
 /* Waits for everything that was started, except a service, and reports failures. */
 gordian_status gpu_wait(struct gpu *gpu, gordian_error *error);
-/* Waits for the service kernel to end and returns its failure; tells whether it has ended. Both
+/* Waits for the service kernel to end and returns its failure; returns whether it has ended. Both
  * succeed if there is none. */
 gordian_status gpu_wait_service(struct gpu *gpu, gordian_error *error);
 bool gpu_service_ended(struct gpu *gpu);

@@ -33,7 +33,8 @@ gordian_status gpu_range_create(struct gpu_range **out, struct gpu *gpu, uint64_
     if (gpu_failed(gpu))
         return gpu_fail_again(gpu, error);
     if (bytes == 0 || !round_up(gpu, &bytes))
-        return fail(error, GORDIAN_STATUS_INPUT, "a range of %" PRIu64 " bytes", bytes);
+        return fail(error, GORDIAN_STATUS_INPUT, "invalid size of a range: %" PRIu64 " bytes",
+                    bytes);
     struct gpu_range *range = memory_zeroed(&gpu->memory, sizeof *range);
     if (!range)
         return fail_memory(error);

@@ -169,7 +169,7 @@ static void give_way(const struct service *service, const struct patience *patie
         sched_yield();
 }
 
-/* After an unsuccessful poll: tells whether to poll again. The clock and the driver are queried
+/* After an unsuccessful poll: returns whether to poll again. The clock and the driver are queried
  * rarely, because an answer takes microseconds. */
 static bool look_again(struct service *service, struct patience *patience)
 {

@@ -49,7 +49,7 @@ bool service_post(struct service *service, uint32_t operation, uint32_t a, uint3
 bool service_ask(struct service *service, uint32_t operation, uint32_t a, uint32_t b, uint32_t c,
                  uint32_t *answer);
 
-/* Tells whether anything was posted since the last call of this function. Before reading the
+/* Returns whether anything was posted since the last call of this function. Before reading the
  * device's memory, ask the kernel for completion if so. */
 bool service_touched(struct service *service);
 

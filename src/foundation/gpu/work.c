@@ -21,7 +21,7 @@ gordian_status gpu_work(const struct gpu_work *work, const gordian_allocator *me
     }
     status = work->on_cpu(work->context, error);
     if (status == GORDIAN_OK)
-        snprintf(work->note, work->note_size, "%s, the CPU did it: %.120s",
+        snprintf(work->note, work->note_size, "%s, the CPU was used instead: %.120s",
                  little ? "the device has too little memory" : "the device failed",
                  trouble.message);
     return status;

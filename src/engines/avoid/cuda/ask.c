@@ -299,7 +299,7 @@ gordian_status banker_sequence(struct banker *b, uint32_t *processes, gordian_er
                           error);
     for (uint32_t i = 0; i < limit && status == GORDIAN_OK; i++)
         if (b->lists.rounds[i] >= limit)
-            status = fail(error, GORDIAN_STATUS_IO, "the device finds no order in a safe state");
+            status = fail(error, GORDIAN_STATUS_IO, "the device found no order in a safe state");
     if (status == GORDIAN_OK) {
         /* Counting sort: by round, then by id. */
         const struct ledger *ledger = b->ledger;

@@ -35,7 +35,7 @@ gordian_status banker_reserve(struct banker *banker, uint32_t process_limit,
 void banker_touch(struct banker *banker, uint32_t process, uint32_t resource);
 void banker_touch_free(struct banker *banker, uint32_t resource);
 
-/* Tells whether the state would be safe with this change (NULL: as it is). */
+/* Returns whether the state would be safe with this change (NULL: as it is). */
 gordian_status banker_safe(struct banker *banker, const struct ledger_change *change, bool *safe,
                            gordian_error *error);
 /* The same for many loans, each by itself. The state must be safe. */

@@ -68,7 +68,7 @@ struct banker *cuda_engine_banker(void *engine)
 
 static void fall_back_to_search(struct cuda_bank *e, const gordian_error *trouble)
 {
-    fail(&e->why, GORDIAN_STATUS_IO, "%s, the CPU goes on: %.300s",
+    fail(&e->why, GORDIAN_STATUS_IO, "%s, the CPU is used instead: %.300s",
          trouble->status == GORDIAN_STATUS_MEMORY ? "the device has too little memory"
                                                   : "the device failed",
          trouble->message);
@@ -161,7 +161,7 @@ static void cuda_took(void *engine, const struct ledger_change *change)
 
 /* ------------------------------------------------------------------ questions */
 
-/* Tells whether the borrower could finish with what is then free. */
+/* Returns whether the borrower could finish with what is then free. */
 static bool fits_at_once(const struct ledger *ledger, const struct ledger_change *change)
 {
     const struct ledger_row *row = &ledger->rows[change->process];

@@ -6,7 +6,7 @@
  * a time, a search by one block while few do. Many requests are judged in one launch.
  *
  * A device may fail while it works. The ledger is always on the host, so nothing is lost: the
- * safety algorithm of the CPU, which `holt` uses too, goes on with the same ledger and the same
+ * safety algorithm of the CPU, which `holt` also uses, goes on with the same ledger and the same
  * answers, the present question included. Its memory is reserved from the start, so falling back
  * cannot fail.
  */

@@ -1,5 +1,5 @@
 /*
- * Engines for deadlock avoidance: they tell whether a change is safe. One table, one interface.
+ * Engines for deadlock avoidance: they decide whether a change is safe. One table, one interface.
  *
  * A state is *safe* if all processes can finish in some order: each in turn gets everything it may
  * still request from what is free and what the ones before it have released. The ledger of a bank
@@ -44,7 +44,7 @@ struct avoid_engine {
     /* The change that the preceding call of `safe` found safe has taken place. */
     void (*took)(void *engine, const struct ledger_change *change);
 
-    /* Tells whether the state would stay safe with this change. Changes nothing. */
+    /* Returns whether the state would stay safe with this change. Changes nothing. */
     bool (*safe)(void *engine, const struct ledger_change *change);
 
     /* Optional: the same for many changes, each by itself; safe[i] for changes[i]. Without this

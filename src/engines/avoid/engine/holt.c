@@ -96,7 +96,7 @@ static gordian_status holt_prepare(void *engine, uint32_t process_limit, uint32_
     uint32_t room = holt->search.process_room; /* the capacity has grown beyond the limit */
     if (room > PROCESSES_MAX)
         return fail(error, GORDIAN_STATUS_MEMORY,
-                    "out of memory: the holt engine takes %u processes", PROCESSES_MAX);
+                    "out of memory: the holt engine supports %u processes", PROCESSES_MAX);
     struct holt grown = *holt;
     if (!alloc_order(&grown, room)) {
         free_order(&grown);
@@ -142,7 +142,7 @@ static gordian_status holt_open(void **engine, const struct ledger *ledger, gord
 
 /* ---- questions */
 
-/* Case 3: tells whether what p needs after the change fits what is free. */
+/* Case 3: returns whether what p needs after the change fits what is free. */
 static bool needs_fit_free(const struct ledger *ledger, const struct ledger_change *change)
 {
     const struct ledger_row *row = &ledger->rows[change->process];
@@ -162,7 +162,7 @@ static bool needs_fit_free(const struct ledger *ledger, const struct ledger_chan
     return true;
 }
 
-/* Tells whether the borrowers before the place `end` can spare this. Clears the marks again. */
+/* Returns whether the borrowers before the place `end` can spare this. Clears the marks again. */
 static bool can_spare(struct holt *holt, const gordian_want *want, uint32_t end)
 {
     const struct ledger_column *column = &holt->ledger->columns[want->resource];
@@ -189,7 +189,8 @@ static bool can_spare(struct holt *holt, const gordian_want *want, uint32_t end)
     return enough;
 }
 
-/* Cases 4 and 6: tells whether all borrowers before p, or all if units are taken out, can spare it.
+/* Cases 4 and 6: returns whether all borrowers before p, or all if units are taken out, can spare
+ * it.
  */
 static bool all_can_spare(struct holt *holt, const struct ledger_change *change)
 {
@@ -201,7 +202,7 @@ static bool all_can_spare(struct holt *holt, const struct ledger_change *change)
     return true;
 }
 
-/* Case 4: tells whether p, in its place, finds what it needs with its new claims. */
+/* Case 4: returns whether p, in its place, finds what it needs with its new claims. */
 static bool finds_enough(const struct holt *holt, const struct ledger_change *change)
 {
     const struct ledger *ledger = holt->ledger;
@@ -287,7 +288,7 @@ const struct avoid_engine avoid_holt = {
     .about =
         {
             .name = "holt",
-            .summary = "keeps a safe order, searches for another where it does not serve",
+            .summary = "keeps a safe order, searches for another when it no longer serves",
         },
     .open = holt_open,
     .close = holt_close,

@@ -170,7 +170,8 @@ static uint32_t first_short(const struct search *search, const struct view *view
     return k;
 }
 
-/* Continues along the row of a process and tells whether all of it fits. If not, the process waits.
+/* Continues along the row of a process and returns whether all of it fits. If not, the process
+ * waits.
  */
 static bool looks_on(struct search *search, uint32_t process)
 {
@@ -213,7 +214,7 @@ static bool look_first(struct search *search, uint32_t process)
     return looks_on(search, process);
 }
 
-/* Adds to the work, a stride at a time. Tells whether a waiter has enough now. */
+/* Adds to the work, a stride at a time. Returns whether a waiter has enough now. */
 static bool add_stride(uint64_t *restrict work, const uint64_t *restrict held,
                        const uint64_t *restrict wake_at)
 {

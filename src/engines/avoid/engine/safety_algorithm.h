@@ -62,8 +62,8 @@ void search_forget_all(struct search *search);
 /* Reserves memory for these many ids. Returns false if out of memory. */
 bool search_reserve(struct search *search, uint32_t process_limit, uint32_t resource_limit);
 
-/* Tells whether the process of the change could finish after it, or, without a process, whether all
- * could (NULL: without any change). Tries processes in the given order (ids; NONE is skipped; a
+/* Returns whether the process of the change could finish after it, or, without a process, whether
+ * all could (NULL: without any change). Tries processes in the given order (ids; NONE is skipped; a
  * NULL order: by id), and stops once the process of the change can finish; `done` then ends with
  * it. Processes that hold nothing are left out, because they help no other. On false, `done` has
  * all other processes that could finish, and `work` is what they would leave. */
@@ -72,7 +72,7 @@ bool search_run(struct search *search, const struct ledger_change *change, const
 /* After a search that returned false: also visits the processes that were left out. */
 void search_rest(struct search *search);
 
-/* After that: tells whether this process is stuck. */
+/* After that: returns whether this process is stuck. */
 static inline bool search_is_stuck(const struct search *search, uint32_t process)
 {
     return search->nodes[process].seen != SEARCH_DONE;

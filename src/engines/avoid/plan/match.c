@@ -30,7 +30,7 @@ static void reach_resource(struct plan_work *work, uint32_t resource, uint32_t l
 }
 
 /* Computes the distance of every resource from `from`, up to the first with an unmatched claimant,
- * and tells whether there is one. If not, all claimants of the reached resources are matched with
+ * and returns whether there is one. If not, all claimants of the reached resources are matched with
  * reached resources. */
 static bool find_levels(struct plan_work *work, uint32_t from)
 {

@@ -15,8 +15,8 @@ static uint64_t can_hold(const struct plan_work *work, uint32_t process, const g
     return claim->units - (work->waits_for[process] == claim->resource);
 }
 
-/* Tells whether it is a deadlock without this member too. A resource for which it alone waits then
- * does not matter any more. */
+/* Returns whether it is a deadlock also without this member. A resource for which it alone waits
+ * then does not matter any more. */
 static bool is_spare(const struct plan_work *work, uint32_t process)
 {
     const struct plan_process *of = &work->plan->processes[process];

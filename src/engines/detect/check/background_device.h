@@ -5,8 +5,8 @@
 
 struct background_device;
 
-/* Tells whether this engine needs a device for certain; whether it will for that many processes and
- * resources. */
+/* Returns whether this engine needs a device for certain; whether it will for that many processes
+ * and resources. */
 bool background_device_wanted(const char *engine);
 bool background_device_pays(const char *engine, uint64_t nodes);
 /* Returns NULL if the thread cannot be started, which only costs time. */

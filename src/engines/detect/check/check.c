@@ -48,13 +48,13 @@ static gordian_status judge_sparse(const gordian_snapshot *snapshot, gordian_mod
 }
 
 const struct check_engine check_sparse = {
-    .about = {.name = "sparse", .summary = "judges a snapshot in linear time on the CPU"},
+    .about = {.name = "sparse", .summary = "checks a snapshot in linear time on the CPU"},
     .judge = judge_sparse,
 };
 
 const struct check_engine check_on_gpu = {
     .about = {.name = "cuda",
-              .summary = "judges a snapshot on an NVIDIA GPU",
+              .summary = "checks a snapshot on an NVIDIA GPU",
               .available = gpu_available},
     .judge = check_cuda,
 };

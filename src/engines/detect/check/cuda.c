@@ -47,7 +47,7 @@ static void job_allocate(struct cuda_job *job, const struct job_layout *layout)
     if (needed > job->info.memory_free) {
         job->status =
             fail(job->error, GORDIAN_STATUS_MEMORY,
-                 "judging this snapshot takes %" PRIu64 " MiB of device memory: %.60s has %" PRIu64
+                 "checking this snapshot takes %" PRIu64 " MiB of device memory: %.60s has %" PRIu64
                  " MiB, %" PRIu64 " of them free",
                  (needed >> 20) + 1, job->info.name, job->info.memory >> 20,
                  job->info.memory_free >> 20);

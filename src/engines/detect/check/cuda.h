@@ -29,5 +29,5 @@ gordian_status check_cuda_on(struct gpu *gpu, const gordian_snapshot *snapshot, 
 gordian_status check_cuda(const gordian_snapshot *snapshot, gordian_model model, unsigned threads,
                           struct check_result *result, gordian_error *error);
 
-/* Tells whether there is a device and the snapshot is large enough for it to pay. */
+/* Returns whether there is a device and the snapshot is large enough for it to pay. */
 bool check_cuda_pays(const gordian_snapshot *snapshot);

@@ -16,7 +16,7 @@ _Static_assert(sizeof(struct reduce_edge) == sizeof(struct snapshot_edge), "uplo
 
 /* ------------------------------------------------------------------ device memory */
 
-/* Tells whether waits ask for different numbers of units. They are then sorted by them. */
+/* Returns whether waits ask for different numbers of units. They are then sorted by them. */
 static bool has_wide_waits(const gordian_snapshot *snapshot)
 {
     return snapshot->wide && (snapshot->wait_units || snapshot->waits.count > 0);
@@ -398,7 +398,7 @@ void job_check_general(struct cuda_job *job)
     struct reduce_arguments arguments = reduce_arguments(job);
     if (most_holds(job->snapshot) + most_waits(job->snapshot) >= UINT32_MAX - REDUCE_THREADS) {
         job->status = fail(job->error, GORDIAN_STATUS_UNAVAILABLE,
-                           "the cuda engine takes less than 2^32 holds and waits");
+                           "the cuda engine supports fewer than 2^32 holds and waits");
         return;
     }
     job->tiles = job->arrays[TILES];

@@ -9,7 +9,8 @@
  * A *part* is a maximal set that is strongly connected by the relation "lacks something held by".
  * In single-unit snapshots the parts are the cycles; where requests wait for several one-unit
  * resources, the strongly connected components; where resources have several units and requests ask
- * for one, the knots. (check/general.c tells when a huge artificial snapshot is split less finely.)
+ * for one, the knots. (check/general.c explains when a huge artificial snapshot is split less
+ * finely.)
  *
  * Every dead process leads to a part. It lacks something, otherwise it would have finished. The
  * dead hold what it lacks, otherwise that would be free. So it leads to other dead processes, and

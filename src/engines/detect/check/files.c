@@ -64,7 +64,7 @@ gordian_status gordian_check_files(gordian_judged *judged, const char *const *fi
     *judged = (gordian_judged){.file = count};
     TRY(find_check_engine(wanted.engine, &engine, error));
     if (count == 0)
-        return fail(error, GORDIAN_STATUS_INPUT, "there is no file to judge");
+        return fail(error, GORDIAN_STATUS_INPUT, "there is no file to check");
     gordian_status status = engine->judge_files
                                 ? engine->judge_files(files, count, &wanted, judged, error)
                                 : judge_here(judged, files, count, &wanted, error);

@@ -4,8 +4,8 @@
  * process is dead if it leads into one.
  *
  * The only cost here is memory latency: ten million processes are ten million places that no cache
- * holds. So many chains are followed at a time, one step of each in turn, and every process is
- * touched once:
+ * holds. Therefore a thread follows many chains at a time, one step of each in turn, and every
+ * process is touched once:
  *
  *   1. next[p] is the process that p waits for (CHASED | RUNS for one that can run).
  *   2. A *chase* starts at a process that no chase has passed. It follows next[] and leaves its

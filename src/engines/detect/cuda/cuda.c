@@ -361,10 +361,9 @@ static gordian_status cuda_matrix_row(const void *engine, gordian_matrix which, 
     }
 
 const struct detect_engine detect_cuda =
-    CUDA_ENGINE("cuda", "OSDDA and LMDDA on an NVIDIA GPU, behind a kernel that stays resident");
+    CUDA_ENGINE("cuda", "OSDDA and LMDDA on an NVIDIA GPU, with a resident kernel");
 const struct detect_engine detect_cuda_blocks =
-    CUDA_ENGINE("cuda-blocks",
-                "the same with matrices of blocks that are stored only where they are not empty");
+    CUDA_ENGINE("cuda-blocks", "the same with sparse matrices: blocks that are not empty");
 
 bool cuda_runs(const struct detect_engine *engine)
 {

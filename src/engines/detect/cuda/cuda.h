@@ -77,7 +77,7 @@ extern const struct cuda_method cuda_lmdda, cuda_lmdda_blocks;
 
 extern const struct detect_engine detect_cuda, detect_cuda_blocks;
 
-/* Tells whether it is one of the two. The functions below are for those. */
+/* Returns whether it is one of the two. The functions below are for those. */
 bool cuda_runs(const struct detect_engine *engine);
 
 /* Returns the bytes of device memory that a method takes for these ids. */

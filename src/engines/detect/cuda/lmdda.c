@@ -91,7 +91,7 @@ static gordian_status count_command(struct cuda_lmdda *l, gordian_error *error)
     if (l->failure.status)
         return fail(error, l->failure.status, "%s", l->failure.message);
     if (l->commands_left == 0)
-        return fail(error, GORDIAN_STATUS_IO, "it was told to fail");
+        return fail(error, GORDIAN_STATUS_IO, "it was made to fail");
     if (l->commands_left != NO_FAILURE)
         l->commands_left--;
     return GORDIAN_OK;
@@ -254,7 +254,7 @@ static void spoil_row(struct cuda_lmdda *l, uint32_t resource)
         l->shared->rows[l->row_count++] = resource;
 }
 
-/* Tells whether no other row leads to `resource`. Only its waiters that hold something could. */
+/* Returns whether no other row leads to `resource`. Only its waiters that hold something could. */
 static bool stands_alone(const struct rag *rag, uint32_t resource)
 {
     uint32_t looks = 64; /* beyond this, recomputing everything costs hardly more */
@@ -330,7 +330,7 @@ static bool cuda_lmdda_release(void *state, uint32_t process, uint32_t resource,
     return note_change(l, LMDDA_UNGRANT, resource, process);
 }
 
-/* Tells whether the process holds anything other than `resource`. */
+/* Returns whether the process holds anything other than `resource`. */
 static bool holds_more(const struct rag *rag, uint32_t process, uint32_t resource)
 {
     struct rag_edge held;

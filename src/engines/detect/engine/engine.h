@@ -64,7 +64,8 @@ struct detect_engine {
      * for every process id). */
     gordian_status (*deadlocked)(void *engine, uint64_t *set, gordian_error *error);
 
-    /* Optional: tells whether this waiting process is one of them, without visiting all processes.
+    /* Optional: returns whether this waiting process is one of them, without visiting all
+     * processes.
      */
     bool (*is_dead)(void *engine, uint32_t process);
 

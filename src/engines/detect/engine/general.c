@@ -98,7 +98,7 @@ static void return_holdings(struct sparse *sparse, uint32_t process)
     }
 }
 
-/* Tells whether the request fits if all processes except the dead release everything. */
+/* Returns whether the request fits if all processes except the dead release everything. */
 static bool fits_in_the_end(struct sparse *sparse, uint32_t process)
 {
     struct rag_edge edge;

@@ -13,7 +13,7 @@ bool matrix_supports(const void *model, const char **why)
 {
     if (*(const gordian_model *)model != GORDIAN_MODEL_GENERAL)
         return true;
-    *why = "a request for several units or resources has to wait: only sparse and reduce judge "
+    *why = "a request for several units or resources has to wait: only sparse and reduce support "
            "that";
     return false;
 }

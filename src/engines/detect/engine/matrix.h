@@ -81,9 +81,9 @@ void row_subtract(uint64_t *restrict to, const uint64_t *restrict from, size_t w
 void row_copy(uint64_t *restrict to, const uint64_t *restrict from, size_t words);
 void row_zero(uint64_t *to, size_t words);
 bool row_is_zero(const uint64_t *row, size_t words);
-/* Tells whether a bit is set in both rows, which may be the same. */
+/* Returns whether a bit is set in both rows, which may be the same. */
 bool row_meets(const uint64_t *one, const uint64_t *other, size_t words);
-/* ORs `from` into `to` and tells whether `to` has changed. */
+/* ORs `from` into `to` and returns whether `to` has changed. */
 bool row_or_changes(uint64_t *restrict to, const uint64_t *restrict from, size_t words);
 /* Returns the one bit that is set in the row, or NONE. */
 uint32_t row_only_bit(const uint64_t *row, size_t words);

@@ -36,7 +36,7 @@ gordian_status multi_prepare(struct sparse *sparse, bool rebuild, uint32_t resou
     return GORDIAN_OK;
 }
 
-/* Follows the witnesses from `resource` and tells whether they lead to a running process. Finds
+/* Follows the witnesses from `resource` and returns whether they lead to a running process. Finds
  * cycles by Brent's algorithm: it remembers a place, at doubling distances. */
 static bool follow_witnesses(const struct sparse *sparse, uint32_t requester, uint32_t resource)
 {

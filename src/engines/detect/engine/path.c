@@ -128,7 +128,7 @@ static uint32_t step_on(struct path_index *index, struct walk *walk)
     return best;
 }
 
-/* Tells whether the walk goes on. A jump leads to a waiting process that closed no deadlock, and
+/* Returns whether the walk goes on. A jump leads to a waiting process that closed no deadlock, and
  * never to `stop`, which begins or ends its wait. Without a deadlock the marks need not be read. */
 static bool goes_on(const struct path_index *index, const struct walk *walk, uint32_t stop)
 {

@@ -75,14 +75,14 @@ static inline uint32_t path_height(uint32_t process)
     return pairs ? pairs - 1 : 0;
 }
 
-/* Tells whether the process has a height above 0. One in sixteen has. */
+/* Returns whether the process has a height above 0. One in sixteen has. */
 static inline bool path_has_height(uint32_t process)
 {
     return (path_mix(process) & 15) == 0;
 }
 
-/* Follows a short path without pointers: tells whether the path from `at` ends in a running process
- * before it meets `stop`. */
+/* Follows a short path without pointers: returns whether the path from `at` ends in a running
+ * process before it meets `stop`. */
 static inline bool path_is_short(const uint32_t *wait, const uint32_t *holder, uint32_t at,
                                  uint32_t stop)
 {

@@ -3,7 +3,7 @@
  * scratch after every event that could change the answer.
  *
  * First all running processes finish and release everything. Then, round after round, every process
- * whose whole request fits the free units finishes too. Those left over can never run again. There
+ * whose whole request fits the free units also finishes. Those left over can never run again. There
  * is no shortcut and no state except the last answer.
  */
 #include "engines/detect/engine/engine.h"
@@ -106,7 +106,7 @@ static void reduce_settle(void *engine)
             bits_set(reduce->dead, p);
 }
 
-/* Tells whether a newcomer that holds nothing and makes the same request would never be served.
+/* Returns whether a newcomer that holds nothing and makes the same request would never be served.
  * Only the holdings of the dead are never released. */
 static bool is_hopeless(const struct reduce *reduce, uint32_t process)
 {
@@ -150,7 +150,7 @@ const struct detect_engine detect_reduce = {
     .about =
         {
             .name = "reduce",
-            .summary = "reduces the whole graph after every event; plain, slow, the oracle",
+            .summary = "reduces the whole graph after every event: simple and slow, the oracle",
         },
     .open = reduce_open,
     .close = reduce_close,

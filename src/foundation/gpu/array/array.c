@@ -44,7 +44,7 @@ static gordian_status check_options(const struct gpu_array_options *options, uin
 {
     if ((page & (page - 1)) != 0 || page > INT64_MAX / options->element)
         return fail(error, GORDIAN_STATUS_INPUT,
-                    "a page of %" PRIu64 " elements is no power of two", page);
+                    "a page of %" PRIu64 " elements is not a power of two", page);
     if (most > (INT64_MAX - page) / options->element || options->capacity > most)
         return fail(error, GORDIAN_STATUS_INPUT,
                     "an array of %" PRIu64 " elements, at most %" PRIu64, options->capacity, most);
@@ -52,7 +52,7 @@ static gordian_status check_options(const struct gpu_array_options *options, uin
         return GORDIAN_OK;
     if (options->mode != GPU_ARRAY_CHUNKED || options->capacity)
         return fail(error, GORDIAN_STATUS_INPUT,
-                    "only a chunked array has a pool, and no capacity then");
+                    "only a chunked array without a capacity may have a pool");
     if (page * options->element > options->pool->chunk_bytes)
         return fail(error, GORDIAN_STATUS_INPUT,
                     "a page of %" PRIu64 " elements is larger than a chunk", page);

@@ -53,8 +53,7 @@ void gordian_array_options_init(gordian_array_options *options)
 static gordian_status check_kind(const gordian_array_options *options, gordian_error *error)
 {
     if (options->kind != GORDIAN_ARRAY_KIND_PAGES && options->kind != GORDIAN_ARRAY_KIND_FLAT)
-        return fail(error, GORDIAN_STATUS_INPUT, "arrays of kind %d are not known",
-                    (int)options->kind);
+        return fail(error, GORDIAN_STATUS_INPUT, "unknown kind of array: %d", (int)options->kind);
     if (options->watch && options->kind != GORDIAN_ARRAY_KIND_FLAT)
         return fail(error, GORDIAN_STATUS_INPUT, "only flat arrays are watched");
     return GORDIAN_OK;
@@ -103,7 +102,7 @@ static gordian_status check_idle(const gordian_array *array, gordian_error *erro
     if (!array->begun)
         return GORDIAN_OK;
     return fail(error, GORDIAN_STATUS_INPUT,
-                "the array is its kernels' until gordian_array_end is called");
+                "kernels may be using the array: call gordian_array_end first");
 }
 
 static gordian_status start_watch(gordian_array *array, gordian_error *error)
@@ -136,7 +135,7 @@ gordian_status gordian_array_end(gordian_array *array, gordian_array_count *coun
 {
     struct gpu_array_count found = {0};
     if (!array->begun)
-        return fail(error, GORDIAN_STATUS_INPUT, "gordian_array_begin comes first");
+        return fail(error, GORDIAN_STATUS_INPUT, "call gordian_array_begin first");
     gordian_status status = array_follow_up(array->array, &found, error);
     if (status != GORDIAN_OK && status != GORDIAN_STATUS_MEMORY)
         return status;

@@ -52,7 +52,8 @@ gordian_status gpu_array_run(struct gpu_array *const *arrays, unsigned count,
     unsigned done = 0;
     gordian_status status = GORDIAN_OK;
     if (launch->service || count == 0)
-        return fail(error, GORDIAN_STATUS_INPUT, "arrays of kernels that run once are run");
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "only kernels that end, with at least one array, can be run");
     while (again && status == GORDIAN_OK) {
         again = false;
         status = launch_once(arrays, count, launch, error);

@@ -36,7 +36,7 @@ struct gathering {
     struct mpi_job *job;
     gordian_judged *judged;
     struct id_list lists[NAME_KINDS];
-    struct edge_list edges; /* `place` tells whether it is a hold */
+    struct edge_list edges; /* `place` is that of a hold or a wait */
     bool fine;
 };
 

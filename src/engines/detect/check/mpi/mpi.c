@@ -44,7 +44,7 @@ static void set_blocks(struct mpi_job *job)
     }
 }
 
-/* Tells whether there is one packed file that supports random access. Each rank has to be able to
+/* Returns whether there is one packed file that supports random access. Each rank has to be able to
  * read it. */
 static bool open_packed(struct mpi_job *job)
 {
@@ -183,11 +183,12 @@ static gordian_status judge_nothing(const gordian_snapshot *snapshot, gordian_mo
     (void)model;
     (void)threads;
     (void)result;
-    return fail(error, GORDIAN_STATUS_UNAVAILABLE, "the engine 'mpi' judges files");
+    return fail(error, GORDIAN_STATUS_UNAVAILABLE, "the engine 'mpi' checks files only");
 }
 
 const struct check_engine check_mpi = {
-    .about = {.name = "mpi", .summary = "judges a snapshot in files, each rank its pieces"},
+    .about = {.name = "mpi",
+              .summary = "checks a snapshot in files, of which each rank reads pieces"},
     .judge = judge_nothing,
     .judge_files = judge_files_on_ranks,
 };

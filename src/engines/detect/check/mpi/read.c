@@ -363,5 +363,6 @@ void job_explain(struct mpi_job *job)
     gordian_status status =
         walk_piece(job, piece, explain_line, &explaining, &number, &trouble->error);
     if (status == GORDIAN_OK) /* the file has changed, or it was standard input */
-        fail(&trouble->error, GORDIAN_STATUS_INPUT, "what it holds does not fit together");
+        fail(&trouble->error, GORDIAN_STATUS_INPUT,
+             "the file is inconsistent: it changed while it was read, or is damaged");
 }

@@ -84,7 +84,7 @@ struct banker_arguments {
     uint32_t processes;    /* ids in use are below this */
     uint32_t resources;
 
-    uint32_t process;                   /* in question; BANKER_NONE: nobody in particular */
+    uint32_t process;                   /* in question; BANKER_NONE: none */
     uint32_t want_count, request_count; /* 0 requests: the one question above */
     uint32_t group_count;               /* resources with changes */
     uint32_t stop;                      /* stop at the process in question */

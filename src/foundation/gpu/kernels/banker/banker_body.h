@@ -135,8 +135,8 @@ DEVICE void await_search(const banker *a, uint32_t searches)
 
 /* ------------------------------------------------------------------ rounds and searches */
 
-/* Tells whether a search is faster than another round, after one that found `fresh` with `left` to
- * go. */
+/* Returns whether a search is faster than another round, after one that found `fresh` with `left`
+ * to go. */
 DEVICE bool search_pays(const banker *a, uint32_t fresh, uint32_t left)
 {
     uint64_t cells = (uint64_t)left * a->resources;
@@ -202,7 +202,7 @@ DEVICE void set_up_request(const banker *a, struct banker_request request, unit 
     block_barrier();
 }
 
-/* Tells whether the process of the request can finish. By a block. */
+/* Returns whether the process of the request can finish. By a block. */
 DEVICE bool judge_request(const banker *a, struct search *s, struct banker_request request)
 {
     unit *own = GPU_POINTER(unit, a->own_rows) + BLOCK_INDEX * a->stride;

@@ -32,7 +32,7 @@ DEVICE unit given_by(const banker *a, uint32_t process, uint32_t resource)
     return process == a->process ? held + GPU_POINTER(const unit, a->taken)[resource] : held;
 }
 
-/* Tells whether the row is within `work`. By a warp. */
+/* Returns whether the row is within `work`. By a warp. */
 DEVICE bool row_fits(const banker *a, const unit *row)
 {
     const group *need = (const group *)row, *work = GPU_POINTER(const group, a->work);

@@ -246,7 +246,7 @@ DEVICE void retire_process(const struct search *s, uint32_t process, uint32_t fl
     }
 }
 
-/* Finds the columns whose next process is within `work`, and tells whether there are any. */
+/* Finds the columns whose next process is within `work`, and returns whether there are any. */
 DEVICE bool due_columns(const struct search *s, const struct columns *c, bool *due)
 {
     bool any = false;
@@ -258,8 +258,8 @@ DEVICE bool due_columns(const struct search *s, const struct columns *c, bool *d
     return any;
 }
 
-/* Tells whether all due columns in the warp have the same process, which is *process. By the given
- * lanes of a warp. */
+/* Returns whether all due columns in the warp have the same process, which is *process. By the
+ * given lanes of a warp. */
 DEVICE bool all_the_same(const struct columns *c, const bool *due, uint32_t lanes,
                          uint32_t *process)
 {

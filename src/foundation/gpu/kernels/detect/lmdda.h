@@ -53,7 +53,7 @@ enum lmdda_answer {
 
 /* One block: makes the changes in order, then recomputes the listed rows of RP. These belong to
  * resources without waiters, so no other row depends on them. With a question, `process` then
- * begins to wait for `wanted`, and the answer tells where that leads. */
+ * begins to wait for `wanted`, and the answer is where that leads. */
 struct lmdda_event_arguments {
     struct lmdda_state state;
     uint64_t updates; /* struct lmdda_update, in memory shared with the host */

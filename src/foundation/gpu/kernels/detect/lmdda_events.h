@@ -4,11 +4,11 @@
  * file defines the name of its kernel (LMDDA_EVENT) and the functions that differ:
  *
  *     begin_event      before everything; by thread 0
- *     makes_change     tells whether this thread is one of those that make the change
+ *     makes_change     returns whether this thread is one of those that make the change
  *     hold_resource    a process holds it, and is reached from it; drop_resource: the opposite
  *     remake_rows      recomputes the listed rows
- *     leads_on         tells whether the wanted resource leads to a running process other than the
- *                      requester; by the whole block. leads_back: to the requester; by one thread
+ *     leads_on         returns whether the wanted resource leads to a running process other than
+ * the requester; by the whole block. leads_back: to the requester; by one thread
  */
 #pragma once
 

@@ -42,7 +42,7 @@ DEVICE chunk *row_at(const osdda *a, uint32_t row)
     return GPU_POINTER(chunk, a->rows) + row * a->stride;
 }
 
-/* Returns the word of RR that tells whether `row` reaches the resource; of RP, the process. */
+/* Returns the word of RR that returns whether `row` reaches the resource; of RP, the process. */
 DEVICE uint32_t *rr_word(const osdda *a, uint32_t row, uint32_t resource)
 {
     return (uint32_t *)row_at(a, row) + resource / 32;

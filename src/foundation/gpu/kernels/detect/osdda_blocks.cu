@@ -65,7 +65,7 @@ DEVICE void cut_path(const osdda *a, uint32_t row, uint32_t next, uint32_t t)
 
 /* ------------------------------------------------------------------ appending a path to others */
 
-/* Tells whether this row has to change: in OSDDA_BLOCK those that end in the process, in
+/* Returns whether this row has to change: in OSDDA_BLOCK those that end in the process, in
  * OSDDA_CANCEL those that lead through it, in OSDDA_HAND_OVER those that lead to the resource. */
 DEVICE bool is_to_change(const osdda *a, uint64_t row, struct service_command command)
 {

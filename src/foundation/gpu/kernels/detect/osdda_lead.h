@@ -4,13 +4,12 @@
  * (`osdda`, which begin with `vectors`), the name of its kernel (OSDDA_KERNEL), the steps of the
  * grid (combine_paths, hand_over, rebuild_rows) and the functions of the leader that differ:
  *
- *     reaches_process   tells whether the process is on the path from this resource
+ *     reaches_process   returns whether the process is on the path from this resource
  *     lay_grant         makes the row of a resource just granted; lay_release: released. By lane 0
- *     lead_other        executes an operation that only one of them has; tells whether it needs the
- *                       grid
- *     begin_step        called before a step of the grid
- *     step_failed       tells whether the last step was left undone, for the next kernel to repeat
- *     resume_step       tells whether this kernel, which has just begun, has such a step to do
+ *     lead_other        executes an operation that only one of them has; returns whether it needs
+ * the grid begin_step        called before a step of the grid step_failed       returns whether the
+ * last step was left undone, for the next kernel to repeat resume_step       returns whether this
+ * kernel, which has just begun, has such a step to do
  */
 #pragma once
 
@@ -60,7 +59,7 @@ DEVICE struct service_command cancel_wait(const osdda *a, struct service_command
     return command;
 }
 
-/* Executes the leader's part of a command. Tells whether the rest needs a step of the grid. */
+/* Executes the leader's part of a command. Returns whether the rest needs a step of the grid. */
 DEVICE bool lead_command(const osdda *a, struct service_command *command)
 {
     switch (command->operation) {

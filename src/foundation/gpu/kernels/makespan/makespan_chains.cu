@@ -116,7 +116,7 @@ DEVICE void draw_move(struct chain *c, struct chain_random *random)
     c->set3 = move.set[3];
 }
 
-/* Tells whether the entry moves to the front of the window. */
+/* Returns whether the entry moves to the front of the window. */
 DEVICE bool goes_first(const struct chain *c, uint32_t warp)
 {
     if (c->kind == CHAIN_PART) {
@@ -264,7 +264,7 @@ DEVICE void place_entries(struct chain *c, const uint8_t *list, uint32_t offset,
     c->end = end;
 }
 
-/* Tells whether no warp's next instruction fits into a cycle used so far. */
+/* Returns whether no warp's next instruction fits into a cycle used so far. */
 DEVICE bool nothing_fits(const struct chain *c)
 {
     const chains *a = c->a;

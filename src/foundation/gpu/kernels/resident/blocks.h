@@ -303,7 +303,7 @@ DEVICE bool blocks_join_row(const struct block_store *s, const struct block_matr
     return whole;
 }
 
-/* Tells whether the row has any bit. Each thread calls it by itself. */
+/* Returns whether the row has any bit. Each thread calls it by itself. */
 DEVICE bool blocks_any(const struct block_matrix *m, uint32_t row)
 {
     uint32_t any = 0;

@@ -115,7 +115,7 @@ DEVICE uint32_t service_back_off(uint32_t polls, uint32_t hot, uint32_t longest)
     return length < longest ? length : longest;
 }
 
-/* Tells whether every block has finished the last step. Called by the leading warp. */
+/* Returns whether every block has finished the last step. Called by the leading warp. */
 DEVICE bool service_look(struct service_leader *leader, const struct service_arguments *service)
 {
     const struct service_grid *grid = GPU_POINTER(const struct service_grid, service->grid);
