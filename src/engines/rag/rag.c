@@ -1,3 +1,4 @@
+/* The wait-for graph: adding and removing nodes and edges (rag.h). */
 #include "engines/rag/rag.h"
 
 #include "engines/rag/links.h"

@@ -1,3 +1,4 @@
+/* The parser of traces: one line at a time (the grammar is in gordian.h). */
 #include "engines/rag/trace.h"
 
 #include "foundation/base/error.h"

@@ -1,3 +1,4 @@
+/* Lookahead in a trace: plain lines and their names (trace_ahead.h). */
 #include "engines/rag/trace_ahead.h"
 
 /* A verb of at most eight letters as a number. */

@@ -1,3 +1,4 @@
+/* Sparse bit matrices: the pool of pages, from the host (blocks.h). */
 #include "foundation/gpu/blocks.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* Loads the CUDA driver at run time (driver.h). */
 #define _GNU_SOURCE
 #include "foundation/gpu/driver.h"
 

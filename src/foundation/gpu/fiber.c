@@ -1,3 +1,4 @@
+/* Fibers: switching between stacks (fiber.h). */
 #define _GNU_SOURCE
 #include "foundation/gpu/fiber.h"
 

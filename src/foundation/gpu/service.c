@@ -1,3 +1,4 @@
+/* A resident service kernel, controlled from the host (service.h). */
 #include "foundation/gpu/service.h"
 
 #include "foundation/base/clock.h"

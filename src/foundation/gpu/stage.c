@@ -1,3 +1,4 @@
+/* Fast copies through pinned memory by several threads (stage.h). */
 #include "foundation/gpu/stage.h"
 
 #include "foundation/base/machine.h"

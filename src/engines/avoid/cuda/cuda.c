@@ -1,3 +1,4 @@
+/* The cuda engine: the banker's algorithm on a GPU, and on the CPU if that fails (cuda.h). */
 #include "engines/avoid/cuda/cuda.h"
 
 #include "engines/avoid/engine/safety_algorithm.h"

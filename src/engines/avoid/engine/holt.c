@@ -1,3 +1,4 @@
+/* The `holt` engine: keeps a safe order. Numbered cases refer to holt.h. */
 #include "engines/avoid/engine/holt.h"
 
 #include "foundation/base/bits.h"

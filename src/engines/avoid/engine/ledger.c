@@ -1,3 +1,4 @@
+/* The ledger: claims, holdings and free units (ledger.h). */
 #include "engines/avoid/engine/ledger.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* The safety algorithm of the banker's algorithm (safety_algorithm.h). */
 #include "engines/avoid/engine/safety_algorithm.h"
 
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Skip lists along paths of waiting processes (path.h). */
 #include "engines/detect/engine/path.h"
 
 #include <string.h>

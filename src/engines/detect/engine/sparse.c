@@ -1,3 +1,4 @@
+/* The `sparse` engine: opens the methods and chooses one by the model (sparse.h). */
 #include "engines/detect/engine/sparse.h"
 
 #include "foundation/base/error.h"

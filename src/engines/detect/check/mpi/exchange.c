@@ -1,3 +1,4 @@
+/* All-to-all exchange of records between ranks (exchange.h). */
 #include "engines/detect/check/mpi/exchange.h"
 
 /* Bytes for one rank in one call: counts are ints, and memory is finite. */
