@@ -180,7 +180,7 @@ static gordian_status apply_hold(gordian_system *system, const gordian_event *ev
 /* ---- serving */
 
 /* Few processes have a path, so this test costs much less than calling the hook every time. */
-static inline void tell_awake(gordian_system *system, uint32_t process)
+static inline void notify_awake(gordian_system *system, uint32_t process)
 {
     if (__builtin_expect(system->graph.processes[process].path != NONE, 0) && system->hooks->awake)
         system->hooks->awake(system->state, process);
@@ -200,7 +200,7 @@ static void serve_process(gordian_system *system, uint32_t process, uint32_t fro
     for (size_t i = 0; i < count; i++)
         rag_grant(graph, process, system->wants[i].resource, system->wants[i].units);
     graph->served[graph->served_count++] = process;
-    tell_awake(system, process);
+    notify_awake(system, process);
     RUN_HOOK(system, serve, process, from, system->wants, count);
 }
 
@@ -352,7 +352,7 @@ static gordian_status apply_release(gordian_system *system, const gordian_event 
         unblock_one(graph, next);
         grant_one(graph, next, resource);
         graph->served[graph->served_count++] = next;
-        tell_awake(system, next);
+        notify_awake(system, next);
         if (system->hooks->serve) {
             gordian_want want = {.units = 1, .resource = resource};
             system->hooks->serve(system->state, next, process, &want, 1);

@@ -446,7 +446,7 @@ static gordian_status replay_event_line(gordian_replay *replay, gordian_step *st
 /* ---- plain lines */
 
 /* Prefetches the records of the lines ahead, whose names have been looked up. */
-static void expect_records(const gordian_replay *replay)
+static void prefetch_records(const gordian_replay *replay)
 {
     const struct rag *graph = system_graph(replay->system);
     const struct trace_ahead *ahead = &replay->ahead;
@@ -454,9 +454,9 @@ static void expect_records(const gordian_replay *replay)
         return;
     for (uint32_t i = ahead->line; i < replay->trace.inside->reader.ahead->line_count; i++) {
         if (ahead->processes[i].id != NONE)
-            rag_expect_process(graph, ahead->processes[i].id);
+            rag_prefetch_process(graph, ahead->processes[i].id);
         if (ahead->resources[i].id != NONE)
-            rag_expect_resource(graph, ahead->resources[i].id);
+            rag_prefetch_resource(graph, ahead->resources[i].id);
     }
 }
 
@@ -484,7 +484,7 @@ static const struct trace_plain *next_plain(gordian_replay *replay)
     const struct trace_plain *plain = trace_ahead_next(
         &replay->trace, &replay->ahead, &graph->process_names, &graph->resource_names, &fresh);
     if (fresh) {
-        expect_records(replay);
+        prefetch_records(replay);
         make_events(replay);
     }
     return plain && plain->shape == TRACE_EVENT ? plain : NULL;

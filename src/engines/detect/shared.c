@@ -14,8 +14,8 @@
 
 /* ---- the order */
 
-static void tell_event(struct shared *shared, uint64_t place, const gordian_event *event,
-                       const gordian_result *result, const uint32_t *served)
+static void record_event(struct shared *shared, uint64_t place, const gordian_event *event,
+                         const gordian_result *result, const uint32_t *served)
 {
     gordian_record record = {.place = place,
                              .kind = GORDIAN_LINE_EVENT,
@@ -120,7 +120,7 @@ static ALWAYS_INLINE bool feed_short_way(struct shared *shared, const gordian_ev
     *result =
         (gordian_result){.outcome = takes ? GORDIAN_OUTCOME_GRANTED : GORDIAN_OUTCOME_RELEASED};
     if (RARELY(shared->recorder.record != NULL))
-        tell_event(shared, place, event, result, NULL);
+        record_event(shared, place, event, result, NULL);
     return true;
 }
 
@@ -263,7 +263,7 @@ static void grant_lifted(gordian_system *system, const gordian_event *event, gor
     uint64_t place = shared->recorder.record ? next_place(shared) : 0;
     atomic_store(shared_word_at(shared, event->resource), event->process);
     if (shared->recorder.record)
-        tell_event(shared, place, event, result, NULL);
+        record_event(shared, place, event, result, NULL);
 }
 
 /* Moves to the graph everything that the event is about. */
@@ -347,7 +347,7 @@ static gordian_status feed_long_way(gordian_system *system, const gordian_event 
     TRY(system_feed(system, event, result, error));
     SHARED_MEANWHILE();
     if (shared->recorder.record)
-        tell_event(shared, next_place(shared), event, result, system->graph.served);
+        record_event(shared, next_place(shared), event, result, system->graph.served);
     SHARED_MEANWHILE();
     publish_event(system, event, result, wakes);
     return GORDIAN_OK;

@@ -200,13 +200,13 @@ static inline uint64_t rag_total_units(const struct rag *rag, uint32_t resource)
 }
 
 /* Prefetches what an event of this process, or about this resource, reads. */
-static inline void rag_expect_process(const struct rag *rag, uint32_t process)
+static inline void rag_prefetch_process(const struct rag *rag, uint32_t process)
 {
     __builtin_prefetch(&rag->wait[process], 1);
     __builtin_prefetch(&rag->processes[process], 1);
 }
 
-static inline void rag_expect_resource(const struct rag *rag, uint32_t resource)
+static inline void rag_prefetch_resource(const struct rag *rag, uint32_t resource)
 {
     __builtin_prefetch(&rag->holder[resource], 1);
     __builtin_prefetch(&rag->resources[resource], 1);

@@ -42,8 +42,8 @@ static inline struct names_query query_at(const struct reader_ahead *lines, cons
 }
 
 /* Each returns how many words a line has. VERB P Q: */
-static inline uint32_t glance_three(const struct reader_ahead *lines, struct trace_ahead *ahead,
-                                    uint32_t i, const uint32_t *edges)
+static inline uint32_t classify_three(const struct reader_ahead *lines, struct trace_ahead *ahead,
+                                      uint32_t i, const uint32_t *edges)
 {
     uint32_t length = edges[1] - edges[0];
     uint64_t verb = verb_at(lines, edges);
@@ -59,14 +59,14 @@ static inline uint32_t glance_three(const struct reader_ahead *lines, struct tra
 }
 
 /* Edges beyond the last are at no line's end, see reader_scan. */
-void trace_glance(const struct reader_ahead *lines, struct trace_ahead *ahead)
+void trace_classify(const struct reader_ahead *lines, struct trace_ahead *ahead)
 {
     uint32_t edge = 0;
     for (uint32_t i = 0; i < lines->line_count; i++) {
         const uint32_t *edges = lines->edges + edge, end = lines->ends[i];
         uint32_t words;
         if (__builtin_expect((edges[4] < end) & (edges[6] > end), 1))
-            words = glance_three(lines, ahead, i, edges);
+            words = classify_three(lines, ahead, i, edges);
         else if ((edges[2] < end) & (edges[4] > end)) {
             /* `resource Q`: */
             struct names_query resource = query_at(lines, edges + 2);
@@ -100,7 +100,7 @@ const struct trace_plain *trace_ahead_next(const gordian_trace *trace, struct tr
         return NULL;
     *fresh = ahead->serial != lines->serial;
     if (*fresh) {
-        trace_glance(lines, ahead);
+        trace_classify(lines, ahead);
         names_find_all(processes, ahead->processes, lines->line_count);
         names_find_all(resources, ahead->resources, lines->line_count);
         ahead->process_puts = processes->puts;

@@ -36,7 +36,7 @@ struct trace_ahead {
 };
 
 /* Classifies the lines, without looking any names up. */
-void trace_glance(const struct reader_ahead *lines, struct trace_ahead *ahead);
+void trace_classify(const struct reader_ahead *lines, struct trace_ahead *ahead);
 
 /* Returns the next line if it is plain, or NULL. *fresh: it is the first of those that have just
  * been looked up. */

@@ -163,7 +163,7 @@ static gordian_status more_pages(struct blocks *blocks, uint64_t needed, gordian
         (unsigned long long)(info.memory >> 10), (unsigned long long)(info.memory_free >> 10));
 }
 
-gordian_status blocks_feed(struct blocks *blocks, bool *again, gordian_error *error)
+gordian_status blocks_map_more(struct blocks *blocks, bool *again, gordian_error *error)
 {
     struct block_pool pool;
     *again = __atomic_load_n(blocks->alarm, __ATOMIC_ACQUIRE) != 0;

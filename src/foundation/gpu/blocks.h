@@ -4,9 +4,9 @@
  * kernels/resident/blocks_layout.h has the layout, kernels/resident/blocks.h what kernels do.
  *
  * Kernels take pages and release them while they run. The host maps the memory: a kernel that finds
- * no free page does what it can and reports that. The host then calls blocks_feed while no kernel
- * runs, and repeats the launch. The memory of released pages stays in the pool for later pages
- * until the pool is closed.
+ * no free page does what it can and reports that. The host then calls blocks_map_more while no
+ * kernel runs, and repeats the launch. The memory of released pages stays in the pool for later
+ * pages until the pool is closed.
  */
 #pragma once
 
@@ -37,7 +37,7 @@ gordian_status blocks_matrix(struct blocks *blocks, struct block_matrix *matrix,
 
 /* If a kernel has run out of pages since the last call, maps more and sets *again. No kernel may
  * run. GORDIAN_STATUS_MEMORY, with the size: there is no more memory. */
-gordian_status blocks_feed(struct blocks *blocks, bool *again, gordian_error *error);
+gordian_status blocks_map_more(struct blocks *blocks, bool *again, gordian_error *error);
 
 /* Reports the device memory that the pool has, without the tops, and how much of it is in use.
  * Kernels must be idle. */

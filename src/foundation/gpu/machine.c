@@ -107,7 +107,7 @@ static struct emulated_lane *take_ready(struct emulated_machine *machine)
 
 /* ---- switching */
 
-void machine_give_way(struct emulated_lane *lane)
+void machine_yield(struct emulated_lane *lane)
 {
     struct emulated_lane *next = take_ready(lane->machine);
     if (next == lane)
@@ -240,7 +240,8 @@ static struct block_order order_blocks(struct emulated_machine *machine)
 }
 
 /* Ends the blocks that are done and starts others in their slots. */
-static bool turn_over(struct emulated_machine *machine, uint32_t window, struct block_order *order)
+static bool replace_finished_blocks(struct emulated_machine *machine, uint32_t window,
+                                    struct block_order *order)
 {
     for (uint32_t slot = 0; slot < window; slot++) {
         struct emulated_block *block = &machine->blocks[slot];
@@ -270,7 +271,7 @@ void machine_run(struct emulated_machine *machine, const struct machine_launch *
         machine->blocks[slot].lanes = NULL;
     fiber_host(&machine->host);
     struct block_order order = order_blocks(machine);
-    while (machine->failure == GORDIAN_OK && turn_over(machine, window, &order) &&
+    while (machine->failure == GORDIAN_OK && replace_finished_blocks(machine, window, &order) &&
            machine->resident) {
         struct emulated_lane *next = take_ready(machine);
         if (!next) {

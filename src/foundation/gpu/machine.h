@@ -119,7 +119,7 @@ unsigned emulated_resident(unsigned threads, size_t shared);
 /* Appends a thread to the queue of runnable threads. */
 void machine_ready(struct emulated_machine *machine, struct emulated_lane *lane);
 /* Lets other threads run until this one is taken from the queue. */
-void machine_give_way(struct emulated_lane *lane);
+void machine_yield(struct emulated_lane *lane);
 /* This thread has returned: releases the threads that wait for it. */
 void machine_returned(struct emulated_lane *lane);
 /* Notes why the launch fails. machine_abandon then ends it. */

@@ -82,7 +82,7 @@ void service_close(struct service *service)
 
 /* ------------------------------------------------------------------ failure */
 
-static bool give_up(struct service *service, const char *what)
+static bool fail_service(struct service *service, const char *what)
 {
     if (service->failed)
         return false;
@@ -128,7 +128,7 @@ static gordian_status launch_kernel(struct service *service, gordian_error *erro
 }
 
 /* The kernel has left: starts another one that continues where it stopped. */
-static bool start_again(struct service *service)
+static bool restart_kernel(struct service *service)
 {
     gordian_error error = {0};
     struct service_arguments *arguments = (struct service_arguments *)service->arguments;
@@ -156,15 +156,15 @@ static inline void relax_cpu(void)
 }
 
 /* A wait for the kernel: its start, and the number of polls. */
-struct patience {
+struct polling {
     uint64_t since;
-    uint32_t looks;
+    uint32_t polls;
 };
 
-static void give_way(const struct service *service, const struct patience *patience)
+static void yield_cpu(const struct service *service, const struct polling *polling)
 {
     static const struct timespec nap = {.tv_nsec = NAP_NS};
-    if (service->emulated && patience->looks > SPINS_EMULATED)
+    if (service->emulated && polling->polls > SPINS_EMULATED)
         nanosleep(&nap, NULL);
     else
         sched_yield();
@@ -172,36 +172,36 @@ static void give_way(const struct service *service, const struct patience *patie
 
 /* After an unsuccessful poll: returns whether to poll again. The clock and the driver are queried
  * rarely, because an answer takes microseconds. */
-static bool look_again(struct service *service, struct patience *patience)
+static bool poll_again(struct service *service, struct polling *polling)
 {
-    bool hot = patience->looks < SPINS_HOT && !service->emulated;
-    patience->looks++;
+    bool hot = polling->polls < SPINS_HOT && !service->emulated;
+    polling->polls++;
     if (has_left(service))
-        return start_again(service);
+        return restart_kernel(service);
     if (hot) {
         relax_cpu();
         return true;
     }
-    give_way(service, patience);
-    if (patience->looks % 64)
+    yield_cpu(service, polling);
+    if (polling->polls % 64)
         return true;
     if (gpu_failed(service->gpu) || gpu_service_ended(service->gpu))
-        return has_left(service) || give_up(service, "the resident kernel has ended");
+        return has_left(service) || fail_service(service, "the resident kernel has ended");
     uint64_t now = clock_ns();
     uint64_t silence = service->emulated ? SILENCE_NS_SLOWEST : SILENCE_NS;
-    if (!patience->since)
-        patience->since = now;
-    if (now - patience->since > silence)
-        return give_up(service, "the resident kernel does not answer");
+    if (!polling->since)
+        polling->since = now;
+    if (now - polling->since > silence)
+        return fail_service(service, "the resident kernel does not answer");
     return true;
 }
 
 static bool wait_for_room(struct service *service)
 {
-    struct patience patience = {0};
+    struct polling polling = {0};
     while (service->posted - __atomic_load_n(&service->ring->taken, __ATOMIC_ACQUIRE) >=
            SERVICE_SLOTS)
-        if (!look_again(service, &patience))
+        if (!poll_again(service, &polling))
             return false;
     return true;
 }
@@ -209,10 +209,10 @@ static bool wait_for_room(struct service *service)
 static bool wait_for_answer(struct service *service, uint64_t number, uint32_t *answer)
 {
     const uint64_t *place = &service->ring->answers[number % SERVICE_SLOTS];
-    struct patience patience = {0};
+    struct polling polling = {0};
     uint64_t word;
     while ((uint32_t)((word = __atomic_load_n(place, __ATOMIC_ACQUIRE)) >> 32) != (uint32_t)number)
-        if (!look_again(service, &patience)) {
+        if (!poll_again(service, &polling)) {
             word = __atomic_load_n(place, __ATOMIC_ACQUIRE);
             if ((uint32_t)(word >> 32) != (uint32_t)number)
                 return false;
@@ -240,8 +240,8 @@ bool service_post(struct service *service, uint32_t operation, uint32_t a, uint3
     if (service->failed)
         return false;
     if (!service->running)
-        return give_up(service, "there is no resident kernel");
-    if (has_left(service) && !start_again(service))
+        return fail_service(service, "there is no resident kernel");
+    if (has_left(service) && !restart_kernel(service))
         return false;
     if (service->posted - __atomic_load_n(&service->ring->taken, __ATOMIC_RELAXED) >=
             SERVICE_SLOTS &&
@@ -323,7 +323,7 @@ gordian_status service_stop(struct service *service, gordian_error *error)
     if (service->running && !service->failed && service_post(service, SERVICE_STOP, 0, 0, 0)) {
         do { /* a kernel that has left did not read the command */
             status = gpu_wait_service(service->gpu, error);
-        } while (status == GORDIAN_OK && has_left(service) && start_again(service));
+        } while (status == GORDIAN_OK && has_left(service) && restart_kernel(service));
         service->running = false;
     }
     if (service->running) {

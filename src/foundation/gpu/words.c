@@ -19,12 +19,12 @@ static struct emulated_lane *current_lane(void)
 }
 
 /* The last thread to arrive need not wait. When shuffled, it may still not be the next to run. */
-static void go_on(struct emulated_lane *lane)
+static void yield_if_shuffled(struct emulated_lane *lane)
 {
     if (!lane->machine->shuffled)
         return;
     machine_ready(lane->machine, lane);
-    machine_give_way(lane);
+    machine_yield(lane);
 }
 
 /* ---- warps */
@@ -141,9 +141,9 @@ uint64_t emulated_warp(enum emulated_warp_operation operation, uint32_t mask, ui
     uint32_t members = lanes_meeting(first, lane);
     if (members) {
         complete_warp(first, members, lane);
-        go_on(lane);
+        yield_if_shuffled(lane);
     } else {
-        machine_give_way(lane);
+        machine_yield(lane);
     }
     return lane->value;
 }
@@ -171,10 +171,10 @@ uint32_t emulated_block(bool x)
     block->votes += x;
     if (++block->arrived == block->live) {
         open_barrier(block, lane);
-        go_on(lane);
+        yield_if_shuffled(lane);
     } else {
         lane->state = EMULATED_IN_BARRIER;
-        machine_give_way(lane);
+        machine_yield(lane);
     }
     return block->result;
 }
@@ -261,7 +261,7 @@ void emulated_step(bool same)
             return;
     }
     machine_ready(machine, lane);
-    machine_give_way(lane);
+    machine_yield(lane);
 }
 
 void emulated_seen(const volatile void *at, uint64_t x)
@@ -274,7 +274,7 @@ void emulated_seen(const volatile void *at, uint64_t x)
         lane->machine->idle = 0;
     *seen = (struct emulated_seen){at, x};
     machine_ready(lane->machine, lane);
-    machine_give_way(lane);
+    machine_yield(lane);
 }
 
 void emulated_nap(uint32_t nanoseconds)

@@ -113,7 +113,7 @@ static void *cut_desk(char *desk, size_t *used, size_t count, size_t size)
     return here;
 }
 
-static size_t lay_desk(struct banker_desk *desk)
+static size_t lay_desk(struct banker_mapped *desk)
 {
     size_t used = 0;
     desk->result = cut_desk(desk->here, &used, 1, sizeof *desk->result);
@@ -125,24 +125,24 @@ static size_t lay_desk(struct banker_desk *desk)
     return used;
 }
 
-static gordian_status make_desk(struct gpu *gpu, struct banker_desk *desk,
+static gordian_status make_desk(struct gpu *gpu, struct banker_mapped *desk,
                                 const struct banker_parts *parts, gordian_error *error)
 {
     desk->change_room = change_room(parts->process_room, parts->resource_room);
     desk->want_room = 2 * (size_t)parts->resource_room + 32768;
     gordian_status status = gpu_map(gpu, &desk->here, &desk->there, lay_desk(desk), error);
     if (status != GORDIAN_OK)
-        *desk = (struct banker_desk){0};
+        *desk = (struct banker_mapped){0};
     else
         lay_desk(desk);
     return status;
 }
 
-static void free_desk(struct gpu *gpu, struct banker_desk *desk)
+static void free_desk(struct gpu *gpu, struct banker_mapped *desk)
 {
     if (desk->here)
         gpu_unmap(gpu, desk->here);
-    *desk = (struct banker_desk){0};
+    *desk = (struct banker_mapped){0};
 }
 
 /* ------------------------------------------------------------------ host memory */
@@ -189,11 +189,11 @@ gordian_status banker_open(struct banker **out, struct gpu *gpu, const struct le
     return GORDIAN_OK;
 }
 
-static void free_team(struct gpu *gpu, struct banker_team *team)
+static void free_team(struct gpu *gpu, struct banker_block_memory *team)
 {
     gpu_free_all(gpu, team->own_rows, team->start_rows, team->count_rows, team->queue_rows,
                  team->columns);
-    *team = (struct banker_team){0};
+    *team = (struct banker_block_memory){0};
 }
 
 void banker_close(struct banker *b)
@@ -260,7 +260,7 @@ gordian_status banker_reserve(struct banker *b, uint32_t process_limit, uint32_t
         (now->wide || !(b->needs_wide || b->tuning.wide)))
         return GORDIAN_OK;
     struct banker_parts larger = {0};
-    struct banker_desk desk = {0};
+    struct banker_mapped desk = {0};
     struct banker_lists lists = {0};
     gordian_status status = choose_room(b, process_limit, resource_limit, &larger, error);
     THEN(status, allocate_banker_lists(&b->memory, &lists, &larger, error));
@@ -288,7 +288,7 @@ gordian_status banker_reserve_team(struct banker *b, unsigned blocks, gordian_er
     if (blocks <= b->team.blocks)
         return GORDIAN_OK;
     uint64_t unit = banker_unit(b->parts.wide), rows = blocks;
-    struct banker_team team = {.blocks = blocks};
+    struct banker_block_memory team = {.blocks = blocks};
     const struct piece pieces[] = {
         {&team.own_rows, rows * b->parts.stride * unit},
         {&team.start_rows, rows * b->parts.stride * unit},

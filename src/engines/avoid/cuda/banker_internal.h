@@ -16,7 +16,7 @@ struct banker_parts {
 };
 
 /* Mapped memory: a question with its changes, and its answer. One allocation. */
-struct banker_desk {
+struct banker_mapped {
     void *here;
     gpu_address there;
     size_t change_room, want_room;
@@ -41,7 +41,7 @@ struct banker_lists {
 };
 
 /* In device memory, for blocks that judge a request each. */
-struct banker_team {
+struct banker_block_memory {
     unsigned blocks;
     gpu_address own_rows, start_rows, count_rows, queue_rows, columns;
 };
@@ -53,9 +53,9 @@ struct banker {
     const struct ledger *ledger;
 
     struct banker_parts parts;
-    struct banker_desk desk;
+    struct banker_mapped desk;
     struct banker_lists lists;
-    struct banker_team team;
+    struct banker_block_memory team;
 
     bool stale;      /* the device copy is stale: upload everything */
     bool needs_wide; /* a total no longer fits 32 bits */

@@ -10,9 +10,9 @@ struct cuda_bank {
     gordian_allocator memory;
     const struct ledger *ledger;
     struct gpu *gpu;
-    struct banker *banker; /* NULL: the device has failed and `spare` decides */
+    struct banker *banker; /* NULL: the device has failed and `fallback` decides */
 
-    struct search spare; /* its memory is reserved from the start */
+    struct search fallback; /* its memory is reserved from the start */
     gordian_error why;
 };
 
@@ -31,7 +31,7 @@ static void cuda_bank_close(void *engine)
 {
     struct cuda_bank *e = engine;
     close_bank_device(e);
-    search_free(&e->spare);
+    search_free(&e->fallback);
     gordian_allocator memory = e->memory;
     memory_free(&memory, e);
 }
@@ -44,9 +44,9 @@ static gordian_status cuda_bank_open(void **engine, const struct ledger *ledger,
         return fail_memory(error);
     e->memory = ledger->memory;
     e->ledger = ledger;
-    search_init(&e->spare, ledger);
+    search_init(&e->fallback, ledger);
     gordian_status status = GORDIAN_OK;
-    if (!search_reserve(&e->spare, ledger->process_limit, ledger->resource_limit))
+    if (!search_reserve(&e->fallback, ledger->process_limit, ledger->resource_limit))
         status = fail_memory(error);
     THEN(status, gpu_open_default(&e->gpu, &ledger->memory, error));
     THEN(status, banker_open(&e->banker, e->gpu, ledger, error));
@@ -90,7 +90,7 @@ static gordian_status cuda_bank_prepare(void *engine, uint32_t process_limit,
 {
     struct cuda_bank *e = engine;
     (void)claims; /* full matrices cover all claims */
-    if (!search_reserve(&e->spare, process_limit, resource_limit))
+    if (!search_reserve(&e->fallback, process_limit, resource_limit))
         return fail_memory(error);
     if (!e->banker)
         return GORDIAN_OK;
@@ -188,8 +188,8 @@ static bool cuda_safe(void *engine, const struct ledger_change *change)
         }
         fall_back_to_search(e, &trouble);
     }
-    search_forget_all(&e->spare); /* it is not informed of changes */
-    return search_run(&e->spare, change, NULL, 0);
+    search_forget_all(&e->fallback); /* it is not informed of changes */
+    return search_run(&e->fallback, change, NULL, 0);
 }
 
 static gordian_status cuda_safe_each(void *engine, const struct ledger_change *changes,
@@ -222,11 +222,11 @@ static void cuda_sequence(void *engine, uint32_t *processes)
             return;
         fall_back_to_search(e, &trouble);
     }
-    search_forget_all(&e->spare);
-    search_run(&e->spare, NULL, NULL, 0);
-    if (e->spare.done_count > 0)
-        memcpy(processes, e->spare.done, e->spare.done_count * sizeof *processes);
-    processes += e->spare.done_count;
+    search_forget_all(&e->fallback);
+    search_run(&e->fallback, NULL, NULL, 0);
+    if (e->fallback.done_count > 0)
+        memcpy(processes, e->fallback.done, e->fallback.done_count * sizeof *processes);
+    processes += e->fallback.done_count;
     for (uint32_t i = 0; i < e->ledger->process_limit;
          i++) /* processes that hold nothing were left out */
         if (ledger_is_process(e->ledger, i) && e->ledger->rows[i].holding == 0)

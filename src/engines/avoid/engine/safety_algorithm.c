@@ -174,7 +174,7 @@ static uint32_t first_short(const struct search *search, const struct view *view
 /* Continues along the row of a process and returns whether all of it fits. If not, the process
  * waits.
  */
-static bool looks_on(struct search *search, uint32_t process)
+static bool fits_from_here(struct search *search, uint32_t process)
 {
     struct search_node *node = &search->nodes[process];
     const struct ledger_row *row = &search->ledger->rows[process];
@@ -202,7 +202,7 @@ static bool looks_on(struct search *search, uint32_t process)
 }
 
 /* Visits a process for the first time in this search. */
-static bool look_first(struct search *search, uint32_t process)
+static bool visit_first(struct search *search, uint32_t process)
 {
     struct search_node *node = &search->nodes[process];
     bool known = node->resource != NONE && process != search->goal;
@@ -212,7 +212,7 @@ static bool look_first(struct search *search, uint32_t process)
         wait_in_heap(search, process);
         return false;
     }
-    return looks_on(search, process);
+    return fits_from_here(search, process);
 }
 
 /* Adds to the work, a stride at a time. Returns whether a waiter has enough now. */
@@ -262,12 +262,12 @@ static void finish_and_wake(struct search *search, uint32_t process)
  * finished. */
 static bool try_process(struct search *search, uint32_t process)
 {
-    if (!look_first(search, process))
+    if (!visit_first(search, process))
         return false;
     finish_and_wake(search, process);
     while (search->ready_count > 0) {
         uint32_t next = search->ready[--search->ready_count];
-        if (!looks_on(search, next))
+        if (!fits_from_here(search, next))
             continue;
         finish_and_wake(search, next);
         if (next == search->goal)
@@ -367,6 +367,6 @@ void search_rest(struct search *search)
     const struct ledger *ledger = search->ledger;
     for (uint32_t i = 0; i < ledger->process_limit; i++)
         if (ledger_is_process(ledger, i) && ledger->rows[i].holding == 0 && i != search->goal &&
-            look_first(search, i))
+            visit_first(search, i))
             finish_and_wake(search, i);
 }

@@ -60,7 +60,7 @@ struct parallel_reading {
     unsigned threads;
     struct piece *pieces; /* one for each thread */
     struct thread_pool *workers;
-    unsigned part_turn; /* the next shard to be looked up in this round */
+    unsigned next_shard; /* the next shard to be looked up in this round */
     /* Each is written in some steps and read only after others, so all threads see the same: is
      * this no plain file? did memory run out? */
     bool odd_lines, odd_names, odd_room;
@@ -149,7 +149,7 @@ static bool split_piece(const struct parallel_reading *reading, struct piece *pi
         reader_scan(&piece->ahead, text, length);
         if (piece->ahead.line_count == 0 || piece->ahead.equals)
             return false;
-        trace_glance(&piece->ahead, &piece->glances);
+        trace_classify(&piece->ahead, &piece->glances);
         for (uint32_t i = 0; i < piece->ahead.line_count; i++)
             if (!keep_piece_line(piece, i, reading->line_room))
                 return false;
@@ -219,7 +219,7 @@ static void reserve_new_names(void *context)
 {
     struct parallel_reading *reading = context;
     uint64_t more[NAME_KINDS] = {0};
-    reading->part_turn = 0; /* all have been taken */
+    reading->next_shard = 0; /* all have been taken */
     if (get_flag(&reading->odd_names))
         return;
     for (unsigned i = 0; i < reading->threads; i++)
@@ -304,7 +304,7 @@ static void read_rounds(void *context, unsigned member)
         if (get_flag(&reading->odd_lines))
             return;
         /* Threads take shards dynamically: pieces are read at different speeds. */
-        for (unsigned i; (i = __atomic_fetch_add(&reading->part_turn, 1, __ATOMIC_RELAXED)) <
+        for (unsigned i; (i = __atomic_fetch_add(&reading->next_shard, 1, __ATOMIC_RELAXED)) <
                          NAME_KINDS * CROWD_PARTS;)
             if (!intern_part(reading, (enum name_kind)(i / CROWD_PARTS), i % CROWD_PARTS))
                 set_flag(&reading->odd_names);

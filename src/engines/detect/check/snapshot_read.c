@@ -251,8 +251,8 @@ static gordian_status read_snapshot_lines(struct reading *reading, gordian_error
 }
 
 /* Reads with many threads, if that is allowed and the file is large. */
-static gordian_status read_crowd(struct reading *reading, const struct source_file *file,
-                                 unsigned threads)
+static gordian_status read_in_parallel(struct reading *reading, const struct source_file *file,
+                                       unsigned threads)
 {
     uint64_t bytes = file->end - file->start;
     struct snapshot_split split = {
@@ -278,7 +278,7 @@ static gordian_status read_any(struct reading *reading, const gordian_source *so
     if (kind == PACKED_SNAPSHOT)
         return snapshot_unpack(reading->snapshot, reading->names, unpack, options, error);
     gordian_status status = known && kind == PACKED_TEXT
-                                ? read_crowd(reading, &file, options->threads)
+                                ? read_in_parallel(reading, &file, options->threads)
                                 : GORDIAN_STATUS_END;
     return status == GORDIAN_STATUS_END ? read_snapshot_lines(reading, error) : status;
 }

@@ -18,8 +18,8 @@ struct cuda_engine {
     const struct cuda_method *method; /* NULL before the first prepare */
     void *state;
 
-    struct sparse *spare; /* its memory is reserved from the start */
-    bool fallen;          /* the device has failed: `spare` decides */
+    struct sparse *fallback; /* its memory is reserved from the start */
+    bool failed;             /* the device has failed: `fallback` decides */
     gordian_error why;
 };
 
@@ -41,8 +41,8 @@ static void cuda_detect_close(void *engine)
     if (!e)
         return;
     close_detect_device(e);
-    if (e->spare)
-        detect_sparse.close(e->spare);
+    if (e->fallback)
+        detect_sparse.close(e->fallback);
     gordian_allocator memory = e->memory;
     memory_free(&memory, e);
 }
@@ -56,9 +56,9 @@ static gordian_status cuda_detect_open(void **engine, const struct detect_engine
     e->table = table;
     e->memory = rag->memory;
     e->rag = rag;
-    void *spare = NULL;
-    gordian_status status = detect_sparse.open(&spare, &detect_sparse, rag, error);
-    e->spare = spare;
+    void *fallback = NULL;
+    gordian_status status = detect_sparse.open(&fallback, &detect_sparse, rag, error);
+    e->fallback = fallback;
     THEN(status, gpu_open_default(&e->gpu, &rag->memory, error));
     if (status != GORDIAN_OK) {
         cuda_detect_close(e);
@@ -87,9 +87,9 @@ static uint32_t follow_path(struct rag *rag, uint32_t process, uint32_t newcomer
 
 /* Makes the present deadlocks known to the single-unit method: one process on each cycle counts as
  * the one that closed it. `newcomer` has just begun to wait and is still to be judged. */
-static void adopt_cycles(struct sparse *spare, uint32_t newcomer)
+static void adopt_cycles(struct sparse *fallback, uint32_t newcomer)
 {
-    struct rag *rag = spare->graph;
+    struct rag *rag = fallback->graph;
     for (uint32_t p = 0; p < rag->process_limit; p++)
         rag->processes_more[p].mark = 0;
     for (uint32_t p = 0; p < rag->process_limit; p++) {
@@ -97,7 +97,7 @@ static void adopt_cycles(struct sparse *spare, uint32_t newcomer)
         if (closing == NONE)
             continue;
         rag->processes_more[closing].mark = PATH_CLOSING;
-        spare->paths.closing++;
+        fallback->paths.closing++;
     }
     for (uint32_t p = 0; p < rag->process_limit; p++)
         if (rag->processes_more[p].mark != PATH_CLOSING)
@@ -111,13 +111,13 @@ static void fall_back_to_sparse(struct cuda_engine *e, uint32_t newcomer, const 
         why = e->method->reason(e->state);
     fail(&e->why, GORDIAN_STATUS_IO, "the device failed: %.300s", why ? why : "no reason known");
     close_detect_device(e);
-    e->fallen = true;
+    e->failed = true;
     if (e->rag->model == GORDIAN_MODEL_SINGLE_UNIT)
-        adopt_cycles(e->spare, newcomer);
+        adopt_cycles(e->fallback, newcomer);
 }
 
 /* Returns the hooks of `sparse` for the present model. */
-static const struct detect_engine *spare_hooks(const struct cuda_engine *e)
+static const struct detect_engine *fallback_hooks(const struct cuda_engine *e)
 {
     return detect_sparse.refine(e->rag->model);
 }
@@ -125,19 +125,19 @@ static const struct detect_engine *spare_hooks(const struct cuda_engine *e)
 const char *cuda_note(const void *engine)
 {
     const struct cuda_engine *e = engine;
-    return e->fallen ? e->why.message : NULL;
+    return e->failed ? e->why.message : NULL;
 }
 
 bool cuda_drain(void *engine)
 {
     struct cuda_engine *e = engine;
-    return !e->fallen && (!e->method || e->method->drain(e->state, NULL) == GORDIAN_OK);
+    return !e->failed && (!e->method || e->method->drain(e->state, NULL) == GORDIAN_OK);
 }
 
 gordian_status cuda_memory(void *engine, uint64_t *bytes, uint64_t *used, gordian_error *error)
 {
     struct cuda_engine *e = engine;
-    if (e->fallen)
+    if (e->failed)
         return fail(error, GORDIAN_STATUS_IO, "%s", e->why.message);
     return e->method->memory(e->state, bytes, used, error);
 }
@@ -160,9 +160,10 @@ static uint32_t grown_limit(uint32_t had, uint32_t limit, unsigned halvings)
 
 /* Near the end of the memory the steps get smaller, each about half of what is left. So even if ids
  * are added one by one, there are few steps. */
-gordian_status cuda_choose_room(struct gpu *gpu, struct cuda_room had, struct cuda_room needed,
-                                cuda_bytes *bytes, const void *method, struct cuda_room *chosen,
-                                gordian_error *error)
+gordian_status cuda_choose_capacity(struct gpu *gpu, struct cuda_capacity had,
+                                    struct cuda_capacity needed, cuda_bytes *bytes,
+                                    const void *method, struct cuda_capacity *chosen,
+                                    gordian_error *error)
 {
     struct gpu_info info;
     gpu_get_info(gpu, &info);
@@ -214,8 +215,8 @@ static gordian_status cuda_detect_prepare(void *engine, gordian_model model, uin
     if (!matrix_supports(&model, &why))
         return fail(error, GORDIAN_STATUS_UNAVAILABLE, "engine %s: %s", e->table->about.name, why);
     gordian_status status =
-        detect_sparse.prepare(e->spare, model, process_limit, resource_limit, error);
-    if (status != GORDIAN_OK || e->fallen)
+        detect_sparse.prepare(e->fallback, model, process_limit, resource_limit, error);
+    if (status != GORDIAN_OK || e->failed)
         return status;
     bool blocks = e->table == &detect_cuda_blocks;
     const struct cuda_method *method = model == GORDIAN_MODEL_SINGLE_UNIT
@@ -226,7 +227,7 @@ static gordian_status cuda_detect_prepare(void *engine, gordian_model model, uin
     status = method == e->method
                  ? method->grow(e->state, process_limit, resource_limit, &trouble)
                  : change_method(e, method, process_limit, resource_limit, &trouble);
-    if (status == GORDIAN_OK || e->fallen)
+    if (status == GORDIAN_OK || e->failed)
         return GORDIAN_OK;
     if (status == GORDIAN_STATUS_IO && !first) {
         fall_back_to_sparse(e, NONE, trouble.message);
@@ -240,13 +241,13 @@ static gordian_status cuda_detect_prepare(void *engine, gordian_model model, uin
 /* Runs a hook on the device; on `sparse` if the device has failed, now or earlier. */
 #define DEVICE_HOOK(e, hook, ...)                                                                  \
     do {                                                                                           \
-        if (!(e)->fallen) {                                                                        \
+        if (!(e)->failed) {                                                                        \
             if ((e)->method->hook((e)->state, ##__VA_ARGS__))                                      \
                 return;                                                                            \
             fall_back_to_sparse((e), NONE, NULL);                                                  \
         }                                                                                          \
-        if (spare_hooks(e)->hook)                                                                  \
-            spare_hooks(e)->hook((e)->spare, ##__VA_ARGS__);                                       \
+        if (fallback_hooks(e)->hook)                                                               \
+            fallback_hooks(e)->hook((e)->fallback, ##__VA_ARGS__);                                 \
     } while (0)
 
 static void cuda_grant(void *engine, uint32_t process, uint32_t resource, uint64_t units)
@@ -258,13 +259,13 @@ static void cuda_grant(void *engine, uint32_t process, uint32_t resource, uint64
 static gordian_outcome cuda_block(void *engine, uint32_t process)
 {
     struct cuda_engine *e = engine;
-    if (!e->fallen) {
+    if (!e->failed) {
         gordian_outcome outcome = e->method->block(e->state, process);
         if (outcome != CUDA_NO_OUTCOME)
             return outcome;
         fall_back_to_sparse(e, process, NULL);
     }
-    return spare_hooks(e)->block(e->spare, process);
+    return fallback_hooks(e)->block(e->fallback, process);
 }
 
 static void cuda_release(void *engine, uint32_t process, uint32_t resource, uint64_t units)
@@ -284,8 +285,8 @@ static void cuda_serve(void *engine, uint32_t process, uint32_t from, const gord
 static void cuda_awake(void *engine, uint32_t process)
 {
     struct cuda_engine *e = engine;
-    if (e->fallen && spare_hooks(e)->awake)
-        spare_hooks(e)->awake(e->spare, process);
+    if (e->failed && fallback_hooks(e)->awake)
+        fallback_hooks(e)->awake(e->fallback, process);
 }
 
 static void cuda_cancel(void *engine, uint32_t process)
@@ -297,7 +298,7 @@ static void cuda_cancel(void *engine, uint32_t process)
 static void cuda_settle(void *engine)
 {
     struct cuda_engine *e = engine;
-    if (!e->fallen && !e->method) /* an exit may come before the first resource */
+    if (!e->failed && !e->method) /* an exit may come before the first resource */
         return;
     DEVICE_HOOK(e, settle);
 }
@@ -305,7 +306,7 @@ static void cuda_settle(void *engine)
 static gordian_status cuda_deadlocked(void *engine, uint64_t *set, gordian_error *error)
 {
     struct cuda_engine *e = engine;
-    if (!e->fallen) {
+    if (!e->failed) {
         if (!e->method)
             return GORDIAN_OK;
         gordian_error trouble = {0};
@@ -317,13 +318,13 @@ static gordian_status cuda_deadlocked(void *engine, uint64_t *set, gordian_error
         fall_back_to_sparse(e, NONE, trouble.message);
         memset(set, 0, bits_words(e->rag->process_limit) * sizeof *set);
     }
-    return spare_hooks(e)->deadlocked(e->spare, set, error);
+    return fallback_hooks(e)->deadlocked(e->fallback, set, error);
 }
 
 static gordian_status cuda_what_if_all(void *engine, uint32_t *ends, gordian_error *error)
 {
     struct cuda_engine *e = engine;
-    if (!e->fallen && e->method && e->method->what_if_all) {
+    if (!e->failed && e->method && e->method->what_if_all) {
         gordian_error trouble = {0};
         gordian_status status = e->method->what_if_all(e->state, ends, &trouble);
         if (status == GORDIAN_OK)
@@ -341,7 +342,7 @@ static gordian_status cuda_matrix_row(const void *engine, gordian_matrix which, 
                                       const uint64_t **words, gordian_error *error)
 {
     const struct cuda_engine *e = engine;
-    if (e->fallen)
+    if (e->failed)
         return fail(error, GORDIAN_STATUS_UNAVAILABLE, "no matrices: %.350s", e->why.message);
     return e->method->matrix_row(e->state, which, row, words, error);
 }

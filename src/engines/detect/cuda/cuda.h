@@ -20,7 +20,7 @@
 #define CUDA_NO_OUTCOME ((gordian_outcome)0)
 
 /* The ids for which a device has memory. */
-struct cuda_room {
+struct cuda_capacity {
     uint32_t processes, resources;
 };
 
@@ -81,14 +81,15 @@ extern const struct detect_engine detect_cuda, detect_cuda_blocks;
 bool cuda_runs(const struct detect_engine *engine);
 
 /* Returns the bytes of device memory that a method takes for these ids. */
-typedef uint64_t cuda_bytes(const void *method, struct cuda_room room);
+typedef uint64_t cuda_bytes(const void *method, struct cuda_capacity room);
 
 /* Chooses the capacity when `needed` exceeds `had`: twice as much as before, or as much of that as
  * the free memory allows. GORDIAN_STATUS_MEMORY, with the size, if even `needed` does not fit;
  * nothing has been allocated then. */
-gordian_status cuda_choose_room(struct gpu *gpu, struct cuda_room had, struct cuda_room needed,
-                                cuda_bytes *bytes, const void *method, struct cuda_room *chosen,
-                                gordian_error *error);
+gordian_status cuda_choose_capacity(struct gpu *gpu, struct cuda_capacity had,
+                                    struct cuda_capacity needed, cuda_bytes *bytes,
+                                    const void *method, struct cuda_capacity *chosen,
+                                    gordian_error *error);
 
 /* Returns why this engine (a system's state) goes on with `sparse`. NULL: the device works. */
 const char *cuda_note(const void *engine);

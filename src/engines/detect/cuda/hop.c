@@ -36,7 +36,7 @@ void hop_options_init(struct hop_options *options, const struct gpu_info *info)
 
 /* ------------------------------------------------------------------ storage */
 
-enum { PATHS, PANEL, HELD, HELD_TURNED, BARRIER, PARTS };
+enum { PATHS, PANEL, HELD, HELD_TRANSPOSED, BARRIER, PARTS };
 
 static void part_bytes(const struct hop_options *options, uint32_t slots, uint32_t processes,
                        uint64_t bytes[PARTS])
@@ -47,7 +47,7 @@ static void part_bytes(const struct hop_options *options, uint32_t slots, uint32
     bytes[PATHS] = slots * across_slots;
     bytes[PANEL] = large ? slots * across_block : 16;
     bytes[HELD] = slots * (uint64_t)hop_stride(processes) * WORD_BYTES;
-    bytes[HELD_TURNED] = large ? processes * across_slots : 16;
+    bytes[HELD_TRANSPOSED] = large ? processes * across_slots : 16;
     bytes[BARRIER] = BARRIER_BYTES;
 }
 
@@ -65,7 +65,7 @@ static void list_hop_memory(struct hop *hop, gpu_address *parts[PARTS])
     parts[PATHS] = &hop->paths;
     parts[PANEL] = &hop->panel;
     parts[HELD] = &hop->held;
-    parts[HELD_TURNED] = &hop->held_turned;
+    parts[HELD_TRANSPOSED] = &hop->held_transposed;
     parts[BARRIER] = &hop->barrier;
 }
 
@@ -234,14 +234,14 @@ static gordian_status extend_held(struct hop *hop, uint32_t slots, uint32_t proc
                                   gordian_error *error)
 {
     struct bit_transpose_arguments transpose = {.in = hop->held,
-                                                .out = hop->held_turned,
+                                                .out = hop->held_transposed,
                                                 .in_stride = hop->stride,
                                                 .out_stride = hop->slot_stride,
                                                 .rows = slots,
                                                 .columns = processes};
     TRY(hop_transpose(hop->gpu, &transpose, error));
     struct bool_product_arguments product = {.left = hop->paths,
-                                             .right = hop->held_turned,
+                                             .right = hop->held_transposed,
                                              .out = hop->held,
                                              .left_stride = hop->slot_stride,
                                              .right_stride = hop->slot_stride,

@@ -33,10 +33,10 @@ struct hop {
     uint32_t slot_stride; /* words of a row of slots */
     uint32_t stride;      /* words of a row of processes */
     unsigned cooperative_blocks;
-    gpu_address paths;       /* slots x slots */
-    gpu_address panel;       /* slots x block: a block's rows, transposed */
-    gpu_address held;        /* slots x processes */
-    gpu_address held_turned; /* processes x slots */
+    gpu_address paths;           /* slots x slots */
+    gpu_address panel;           /* slots x block: a block's rows, transposed */
+    gpu_address held;            /* slots x processes */
+    gpu_address held_transposed; /* processes x slots */
     gpu_address barrier;
 };
 

@@ -11,7 +11,7 @@
 /* ------------------------------------------------------------------ storage */
 
 /* Returns the bytes of device memory that the method takes for these ids. */
-static uint64_t device_bytes_lmdda(const void *method, struct cuda_room room)
+static uint64_t device_bytes_lmdda(const void *method, struct cuda_capacity room)
 {
     uint64_t words = room.processes + 4 * (uint64_t)room.resources + hop_stride(room.processes);
     return lmdda_storage_bytes(method, room) + words * WORD_BYTES;
@@ -76,7 +76,7 @@ static gordian_status allocate_lmdda_device(struct cuda_lmdda *l, struct lmdda_p
 /* ------------------------------------------------------------------ commands */
 
 /* Returns whether the device works, and remembers why not. */
-static bool still_works(struct cuda_lmdda *l, gordian_status status, const gordian_error *error)
+static bool check_device(struct cuda_lmdda *l, gordian_status status, const gordian_error *error)
 {
     if (status != GORDIAN_OK && l->failure.status == GORDIAN_OK) {
         l->failure = *error;
@@ -103,10 +103,10 @@ uint32_t cuda_lmdda_words(const struct cuda_lmdda *l)
 }
 
 /* Maps more memory if a kernel ran out of it. If that fails, the state on the device is lost. */
-static gordian_status feed_device(struct cuda_lmdda *l, bool *again, gordian_error *error)
+static gordian_status map_more_pages(struct cuda_lmdda *l, bool *again, gordian_error *error)
 {
     gordian_error why = {0};
-    gordian_status status = blocks_feed(&l->parts.blocks.pool, again, &why);
+    gordian_status status = blocks_map_more(&l->parts.blocks.pool, again, &why);
     if (status == GORDIAN_OK)
         return GORDIAN_OK;
     l->starved = status == GORDIAN_STATUS_MEMORY;
@@ -122,7 +122,7 @@ gordian_status cuda_lmdda_launch(struct cuda_lmdda *l, const struct gpu_launch *
         TRY(gpu_launch(l->gpu, launch, error));
         TRY(gpu_wait(l->gpu, error));
         if (l->blocks)
-            TRY(feed_device(l, &again, error));
+            TRY(map_more_pages(l, &again, error));
     }
     return GORDIAN_OK;
 }
@@ -146,7 +146,7 @@ static gordian_status finish_join(struct cuda_lmdda *l, gordian_error *error)
     bool again = false;
     l->joining = false;
     gordian_status status = gpu_wait(l->gpu, error);
-    THEN(status, feed_device(l, &again, error));
+    THEN(status, map_more_pages(l, &again, error));
     if (status != GORDIAN_OK || !again)
         return status;
     struct gpu_launch launch = join_launch(l);
@@ -178,17 +178,17 @@ static gordian_status send_changes(struct cuda_lmdda *l, uint32_t process, gordi
     return cuda_lmdda_launch(l, GPU_LAUNCH(kernel, 1, LMDDA_THREADS, event), error);
 }
 
-static gordian_status make_anew(struct cuda_lmdda *l, gordian_error *error)
+static gordian_status recompute(struct cuda_lmdda *l, gordian_error *error)
 {
     gordian_status status = count_command(l, error);
     THEN(status, finish_join(l, error));
-    THEN(status, lmdda_storage_make_anew(l, error));
+    THEN(status, lmdda_storage_recompute(l, error));
     l->stale = false;
     return status;
 }
 
 /* Brings the device up to date with everything that has happened. */
-static gordian_status bring_up(struct cuda_lmdda *l, gordian_error *error)
+static gordian_status update_device(struct cuda_lmdda *l, gordian_error *error)
 {
     gordian_status status = GORDIAN_OK;
     if (l->stale)
@@ -196,7 +196,7 @@ static gordian_status bring_up(struct cuda_lmdda *l, gordian_error *error)
     if (l->update_count || l->row_count)
         status = send_changes(l, NONE, error);
     if (status == GORDIAN_OK && l->stale)
-        status = make_anew(l, error);
+        status = recompute(l, error);
     return status == GORDIAN_OK ? finish_join(l, error) : status;
 }
 
@@ -209,7 +209,7 @@ static bool note_change(struct cuda_lmdda *l, enum lmdda_change change, uint32_t
         l->row_count = 0; /* these wait for the end of the event */
         gordian_status status = send_changes(l, NONE, &error);
         l->row_count = rows;
-        if (!still_works(l, status, &error))
+        if (!check_device(l, status, &error))
             return false;
     }
     l->shared->updates[l->update_count++] = (struct lmdda_update){change, first, second};
@@ -229,7 +229,7 @@ static void take_slot(struct cuda_lmdda *l, uint32_t resource)
 
 /* Removes one waiter of a resource. After the last one, the last slot's resource moves to the free
  * slot. */
-static bool leave_slot(struct cuda_lmdda *l, uint32_t resource)
+static bool release_slot(struct cuda_lmdda *l, uint32_t resource)
 {
     struct lmdda_parts *parts = &l->parts;
     if (--parts->waiters[resource])
@@ -243,7 +243,7 @@ static bool leave_slot(struct cuda_lmdda *l, uint32_t resource)
 }
 
 /* Notes that an edge of `resource` was removed: at least its row has to be recomputed. */
-static void spoil_row(struct cuda_lmdda *l, uint32_t resource)
+static void invalidate_row(struct cuda_lmdda *l, uint32_t resource)
 {
     for (uint32_t i = 0; i < l->row_count; i++)
         if (l->shared->rows[i] == resource)
@@ -255,13 +255,13 @@ static void spoil_row(struct cuda_lmdda *l, uint32_t resource)
 }
 
 /* Returns whether no other row leads to `resource`. Only its waiters that hold something could. */
-static bool stands_alone(const struct rag *rag, uint32_t resource)
+static bool has_no_dependents(const struct rag *rag, uint32_t resource)
 {
-    uint32_t looks = 64; /* beyond this, recomputing everything costs hardly more */
+    uint32_t checks = 64; /* beyond this, recomputing everything costs hardly more */
     struct rag_edge waiter;
     for (uint32_t ref = rag->resources[resource].queue_head; ref != NONE; ref = waiter.next) {
         waiter = rag_queued(rag, ref);
-        if (rag->processes[waiter.process].held != NONE || --looks == 0)
+        if (rag->processes[waiter.process].held != NONE || --checks == 0)
             return false;
     }
     return true;
@@ -307,7 +307,7 @@ static gordian_outcome cuda_lmdda_block(void *state, uint32_t process)
 {
     struct cuda_lmdda *l = state;
     gordian_error error = {0};
-    gordian_status status = l->stale ? bring_up(l, &error) : GORDIAN_OK;
+    gordian_status status = l->stale ? update_device(l, &error) : GORDIAN_OK;
     take_slot(l, l->rag->wait[process]);
     THEN(status, send_changes(l, process, &error));
     gordian_outcome outcome = status != GORDIAN_OK ? CUDA_NO_OUTCOME : read_answer(l);
@@ -316,7 +316,7 @@ static gordian_outcome cuda_lmdda_block(void *state, uint32_t process)
     /* Nothing leads to a process that holds nothing. The next question reports a failure here. */
     if (status == GORDIAN_OK && l->rag->processes[process].held != NONE)
         status = join_rows(l, process, &error);
-    still_works(l, status, &error);
+    check_device(l, status, &error);
     return outcome;
 }
 
@@ -326,7 +326,7 @@ static bool cuda_lmdda_release(void *state, uint32_t process, uint32_t resource,
     (void)units;
     if (rag_held_units(l->rag, process, resource))
         return true;
-    spoil_row(l, resource);
+    invalidate_row(l, resource);
     return note_change(l, LMDDA_UNGRANT, resource, process);
 }
 
@@ -351,10 +351,10 @@ static bool cuda_lmdda_serve(void *state, uint32_t process, uint32_t from,
     uint32_t resource = wants[0].resource;
     if (holds_more(l->rag, process, resource))
         l->stale = true; /* everything that led to it led on to the resource */
-    if (!note_change(l, LMDDA_RUN, process, 0) || !leave_slot(l, resource) ||
+    if (!note_change(l, LMDDA_RUN, process, 0) || !release_slot(l, resource) ||
         !note_change(l, LMDDA_GRANT, resource, process))
         return false;
-    spoil_row(l, resource);
+    invalidate_row(l, resource);
     return true;
 }
 
@@ -363,7 +363,7 @@ static bool cuda_lmdda_cancel(void *state, uint32_t process)
     struct cuda_lmdda *l = state;
     if (l->rag->processes[process].held != NONE)
         l->stale = true;
-    return note_change(l, LMDDA_RUN, process, 0) && leave_slot(l, l->rag->wait[process]);
+    return note_change(l, LMDDA_RUN, process, 0) && release_slot(l, l->rag->wait[process]);
 }
 
 /* The work is done when the next question needs it; how much it will be is known now. */
@@ -371,7 +371,7 @@ static bool cuda_lmdda_settle(void *state)
 {
     struct cuda_lmdda *l = state;
     for (uint32_t i = 0; i < l->row_count && !l->stale; i++)
-        l->stale = !stands_alone(l->rag, l->shared->rows[i]);
+        l->stale = !has_no_dependents(l->rag, l->shared->rows[i]);
     return l->failure.status == GORDIAN_OK;
 }
 
@@ -379,10 +379,10 @@ static gordian_status cuda_lmdda_drain(void *state, gordian_error *error)
 {
     struct cuda_lmdda *l = state;
     gordian_error trouble = {0};
-    gordian_status status = bring_up(l, &trouble);
+    gordian_status status = update_device(l, &trouble);
     THEN(status, gpu_wait(l->gpu, &trouble));
-    return still_works(l, status, &trouble) ? GORDIAN_OK
-                                            : fail(error, status, "%s", trouble.message);
+    return check_device(l, status, &trouble) ? GORDIAN_OK
+                                             : fail(error, status, "%s", trouble.message);
 }
 
 /* ------------------------------------------------------------------ questions */
@@ -390,7 +390,7 @@ static gordian_status cuda_lmdda_drain(void *state, gordian_error *error)
 static gordian_status read_device(struct cuda_lmdda *l, void *to, gpu_address from, size_t bytes,
                                   gordian_error *error)
 {
-    TRY(bring_up(l, error));
+    TRY(update_device(l, error));
     TRY(gpu_wait(l->gpu, error));
     return gpu_read(l->gpu, to, from, bytes, error);
 }
@@ -401,7 +401,7 @@ gordian_status cuda_lmdda_ends(void *state, uint32_t *ends, gordian_error *error
     uint32_t rows = l->rag->resource_limit;
     if (rows == 0)
         return GORDIAN_OK;
-    TRY(bring_up(l, error));
+    TRY(update_device(l, error));
     TRY(lmdda_storage_find_ends(l, error));
     return read_device(l, ends, l->parts.ends, rows * WORD_BYTES, error);
 }
@@ -445,7 +445,7 @@ static gordian_status cuda_lmdda_matrix_row(void *state, gordian_matrix which, u
         return status;
     case GORDIAN_MATRIX_RP:
         *words = to;
-        TRY(bring_up(l, error));
+        TRY(update_device(l, error));
         TRY(gpu_wait(l->gpu, error));
         return lmdda_storage_read(l, row, to, error);
     case GORDIAN_MATRIX_SINK:
@@ -486,9 +486,9 @@ static gordian_status replace_parts(struct cuda_lmdda *l, uint32_t process_limit
                                     uint32_t resource_limit, gordian_error *error)
 {
     struct lmdda_parts larger = {0};
-    const struct cuda_room needed = {process_limit, resource_limit};
-    TRY(cuda_choose_room(l->gpu, l->parts.room, needed, device_bytes_lmdda, l, &larger.room,
-                         error));
+    const struct cuda_capacity needed = {process_limit, resource_limit};
+    TRY(cuda_choose_capacity(l->gpu, l->parts.room, needed, device_bytes_lmdda, l, &larger.room,
+                             error));
     gordian_status status = allocate_lmdda_host(l, &larger, error);
     THEN(status, allocate_lmdda_device(l, &larger, error));
     if (l->parts.room.processes)
@@ -544,9 +544,9 @@ static gordian_status cuda_lmdda_open(void **state, const struct cuda_method *me
     hop_options_init(&l->options, &l->info);
     void *shared = NULL;
     /* Check whether it fits before anything is allocated. */
-    struct cuda_room needed = {process_limit, resource_limit}, ignored;
+    struct cuda_capacity needed = {process_limit, resource_limit}, ignored;
     gordian_status status =
-        cuda_choose_room(gpu, l->parts.room, needed, device_bytes_lmdda, l, &ignored, error);
+        cuda_choose_capacity(gpu, l->parts.room, needed, device_bytes_lmdda, l, &ignored, error);
     THEN(status, gpu_map(gpu, &shared, &l->shared_device, sizeof *l->shared, error));
     l->shared = shared;
     THEN(status, replace_parts(l, process_limit, resource_limit, error));
@@ -572,7 +572,7 @@ static gordian_status cuda_lmdda_memory(void *state, uint64_t *bytes, uint64_t *
 {
     struct cuda_lmdda *l = state;
     uint64_t pages, pages_used;
-    TRY(bring_up(l, error));
+    TRY(update_device(l, error));
     TRY(gpu_wait(l->gpu, error));
     *bytes = *used = device_bytes_lmdda(l, l->parts.room);
     if (!l->blocks)
@@ -599,10 +599,10 @@ gordian_status cuda_lmdda_tune(void *state, const struct hop_options *options, g
 gordian_status cuda_lmdda_recompute(void *state, double *microseconds, gordian_error *error)
 {
     struct cuda_lmdda *l = state;
-    TRY(bring_up(l, error));
+    TRY(update_device(l, error));
     TRY(gpu_wait(l->gpu, error));
     TRY(gpu_timer_start(l->gpu, error));
-    TRY(make_anew(l, error));
+    TRY(recompute(l, error));
     return gpu_timer_stop(l->gpu, microseconds, error);
 }
 

@@ -13,7 +13,7 @@ static uint32_t at_most(uint32_t most, uint32_t value)
     return value > most ? most : value;
 }
 
-uint64_t lmdda_storage_bytes(const struct cuda_lmdda *l, struct cuda_room room)
+uint64_t lmdda_storage_bytes(const struct cuda_lmdda *l, struct cuda_capacity room)
 {
     uint64_t row = hop_stride(room.processes) * WORD_BYTES;
     if (l->blocks)
@@ -62,7 +62,7 @@ gordian_status lmdda_storage_open(struct cuda_lmdda *l, struct lmdda_parts *part
     return gpu_alloc(l->gpu, &parts->blocks.row, row, error);
 }
 
-gordian_status lmdda_storage_make_anew(struct cuda_lmdda *l, gordian_error *error)
+gordian_status lmdda_storage_recompute(struct cuda_lmdda *l, gordian_error *error)
 {
     if (!l->blocks)
         return hop_start(&l->parts.hop, &l->parts.device, l->parts.slot_count,

@@ -22,7 +22,7 @@ struct lmdda_shared {
 
 /* The arrays, by the ids for which there is capacity. */
 struct lmdda_parts {
-    struct cuda_room room;
+    struct cuda_capacity room;
     struct lmdda_state device;
     gpu_address ends;
     uint64_t *row; /* the last row returned */
@@ -62,12 +62,12 @@ struct cuda_lmdda {
 };
 
 /* Returns the bytes of device memory of the matrices, and of recomputing RP. */
-uint64_t lmdda_storage_bytes(const struct cuda_lmdda *l, struct cuda_room room);
+uint64_t lmdda_storage_bytes(const struct cuda_lmdda *l, struct cuda_capacity room);
 /* Opens empty matrices. On failure the caller frees them. */
 gordian_status lmdda_storage_open(struct cuda_lmdda *l, struct lmdda_parts *parts,
                                   gordian_error *error);
 /* Starts to recompute all of RP. */
-gordian_status lmdda_storage_make_anew(struct cuda_lmdda *l, gordian_error *error);
+gordian_status lmdda_storage_recompute(struct cuda_lmdda *l, gordian_error *error);
 /* Starts to find the end of every row (foundation/gpu/kernels/detect/what_if.h), in parts.ends. */
 gordian_status lmdda_storage_find_ends(struct cuda_lmdda *l, gordian_error *error);
 /* Reads a row of RP. All earlier work is done. */

@@ -16,7 +16,7 @@
 /* ------------------------------------------------------------------ storage */
 
 /* Returns the bytes of device memory that the method takes for these ids. */
-static uint64_t device_bytes_osdda(const void *method, struct cuda_room room)
+static uint64_t device_bytes_osdda(const void *method, struct cuda_capacity room)
 {
     uint64_t vectors = (4 * (uint64_t)room.resources + room.processes) * sizeof(uint32_t);
     return osdda_storage_bytes(method, room) + vectors;
@@ -147,9 +147,9 @@ static gordian_status cuda_osdda_grow(void *state, uint32_t process_limit, uint3
         return GORDIAN_OK;
     bool first = !o->parts.room.resources;
     struct osdda_parts larger = {0};
-    const struct cuda_room needed = {process_limit, resource_limit};
-    TRY(cuda_choose_room(o->gpu, o->parts.room, needed, device_bytes_osdda, o, &larger.room,
-                         error));
+    const struct cuda_capacity needed = {process_limit, resource_limit};
+    TRY(cuda_choose_capacity(o->gpu, o->parts.room, needed, device_bytes_osdda, o, &larger.room,
+                             error));
     gordian_status status = allocate_osdda_host(o, &larger, error);
     THEN(status, service_stop(o->service, error));
     if (status != GORDIAN_OK) {
@@ -185,7 +185,7 @@ static gordian_status feed_kernel(void *context, gordian_error *error)
 {
     struct cuda_osdda *o = context;
     bool ignored;
-    gordian_status status = blocks_feed(&o->parts.pool, &ignored, error);
+    gordian_status status = blocks_map_more(&o->parts.pool, &ignored, error);
     o->starved = status == GORDIAN_STATUS_MEMORY;
     return status;
 }
@@ -203,9 +203,9 @@ static gordian_status cuda_osdda_open(void **state, const struct cuda_method *me
     o->blocks = method->blocks;
     gpu_get_info(gpu, &o->info);
     /* Check whether it fits before anything is allocated. */
-    struct cuda_room needed = {process_limit, resource_limit}, wanted;
+    struct cuda_capacity needed = {process_limit, resource_limit}, wanted;
     gordian_status status =
-        cuda_choose_room(gpu, o->parts.room, needed, device_bytes_osdda, o, &wanted, error);
+        cuda_choose_capacity(gpu, o->parts.room, needed, device_bytes_osdda, o, &wanted, error);
     THEN(status, service_open(&o->service, gpu, &rag->memory, error));
     if (status == GORDIAN_OK && o->blocks)
         service_before_start(o->service, feed_kernel, o);

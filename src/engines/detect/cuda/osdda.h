@@ -19,7 +19,7 @@ union osdda_any_arguments {
 
 /* The arrays, by the ids for which there is capacity. */
 struct osdda_parts {
-    struct cuda_room room;
+    struct cuda_capacity room;
     union osdda_any_arguments arguments; /* of the kernel, with the device addresses */
     struct blocks pool;                  /* of rows in blocks */
 
@@ -42,7 +42,7 @@ struct cuda_osdda {
 };
 
 /* Returns the bytes of device memory for the rows of these ids. */
-uint64_t osdda_storage_bytes(const struct cuda_osdda *o, struct cuda_room room);
+uint64_t osdda_storage_bytes(const struct cuda_osdda *o, struct cuda_capacity room);
 /* Opens rows for the ids of the parts. On failure the caller frees them. */
 gordian_status osdda_storage_open(const struct cuda_osdda *o, struct osdda_parts *parts,
                                   gordian_error *error);

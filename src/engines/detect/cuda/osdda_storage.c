@@ -11,13 +11,13 @@ static uint64_t whole_row_bytes(uint32_t bits)
     return ((uint64_t)bits + 8 * OSDDA_LINE - 1) / (8 * OSDDA_LINE) * OSDDA_LINE;
 }
 
-static uint64_t longest_row_bytes(struct cuda_room room)
+static uint64_t longest_row_bytes(struct cuda_capacity room)
 {
     uint32_t longer = room.processes > room.resources ? room.processes : room.resources;
     return bits_words(longer) * sizeof(uint64_t);
 }
 
-uint64_t osdda_storage_bytes(const struct cuda_osdda *o, struct cuda_room room)
+uint64_t osdda_storage_bytes(const struct cuda_osdda *o, struct cuda_capacity room)
 {
     if (!o->blocks)
         return (whole_row_bytes(room.processes) + whole_row_bytes(room.resources)) * room.resources;

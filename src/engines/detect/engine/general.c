@@ -52,14 +52,14 @@ static void count_holdings(struct sparse *sparse, uint32_t process, bool dead, i
     }
 }
 
-static void bury_process(struct sparse *sparse, uint32_t process)
+static void mark_dead(struct sparse *sparse, uint32_t process)
 {
     sparse->general.dead[process] = 1;
     append_node(&sparse->general, DEAD, process + FIRST);
     count_holdings(sparse, process, true, 1);
 }
 
-static void raise_dead(struct sparse *sparse, uint32_t process)
+static void unmark_dead(struct sparse *sparse, uint32_t process)
 {
     sparse->general.dead[process] = 0;
     unlink_node(&sparse->general, process + FIRST);
@@ -162,7 +162,7 @@ static bool walk_order(struct sparse *sparse, uint32_t process, bool hopeless)
     for (uint32_t next; start != ORDER; start = next) {
         next = general->links[start].next;
         unlink_node(general, start);
-        bury_process(sparse, start - FIRST);
+        mark_dead(sparse, start - FIRST);
     }
     return false;
 }
@@ -187,7 +187,7 @@ static gordian_outcome general_block(void *engine, uint32_t process)
     }
     if (waited_for && walk_order(sparse, process, hopeless))
         return GORDIAN_OUTCOME_BLOCKED;
-    bury_process(sparse, process);
+    mark_dead(sparse, process);
     return hopeless ? GORDIAN_OUTCOME_DOOMED : GORDIAN_OUTCOME_DEADLOCK;
 }
 
@@ -197,7 +197,7 @@ static void general_cancel(void *engine, uint32_t process)
 {
     struct sparse *sparse = engine;
     if (sparse->general.dead[process]) {
-        raise_dead(sparse, process);
+        unmark_dead(sparse, process);
         sparse->general.revive = true;
     } else {
         unlink_node(&sparse->general, process + FIRST);
@@ -241,7 +241,7 @@ static void general_settle(void *engine)
             next = general->links[node].next;
             if (!fits_in_the_end(sparse, node - FIRST))
                 continue;
-            raise_dead(sparse, node - FIRST);
+            unmark_dead(sparse, node - FIRST);
             append_node(general, ORDER, node);
             general->revive = true;
         }
@@ -284,7 +284,7 @@ gordian_status general_prepare(struct sparse *sparse, bool rebuild, uint32_t pro
         for (uint32_t p = 0; p < sparse->graph->process_limit; p++)
             if (rag_waits(sparse->graph, p)) {
                 count_holdings(sparse, p, false, 1);
-                bury_process(sparse, p);
+                mark_dead(sparse, p);
             }
         general->revive = true;
         general_settle(sparse);

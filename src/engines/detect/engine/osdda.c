@@ -124,8 +124,8 @@ static void osdda_settle(void *engine)
 
 /* Makes the rows of everything that `process` holds. Their paths continue as `next` does (NONE:
  * they end here) and end at `root`. */
-static uint32_t lay_held(struct matrix_engine *e, uint32_t process, uint32_t next, uint32_t root,
-                         uint32_t count)
+static uint32_t make_held_rows(struct matrix_engine *e, uint32_t process, uint32_t next,
+                               uint32_t root, uint32_t count)
 {
     struct rag_edge held;
     for (uint32_t ref = e->rag->processes[process].held; ref != NONE; ref = held.next) {
@@ -156,7 +156,7 @@ static void osdda_cancel(void *engine, uint32_t process)
     if (bit_get(&e->rp, wanted, process)) { /* on a cycle, which opens: there is no common tail */
         /* Recomputes every row that leads to `root`, backwards from it. Without its wait they form
          * a tree, so each row is its successor's plus one step. */
-        uint32_t count = lay_held(e, process, NONE, process, 0);
+        uint32_t count = make_held_rows(e, process, NONE, process, 0);
         while (count) {
             uint32_t next = e->todo[--count];
             struct rag_edge queued;
@@ -164,7 +164,7 @@ static void osdda_cancel(void *engine, uint32_t process)
                  ref = queued.next) {
                 queued = rag_queued(e->rag, ref);
                 if (queued.process != process) /* its wait is still in the graph */
-                    count = lay_held(e, queued.process, next, process, count);
+                    count = make_held_rows(e, queued.process, next, process, count);
             }
         }
         return;

@@ -13,7 +13,7 @@
 
 /* To the owner of a resource: that many more units. To the owner of a process: one wish less,
  * `units` 0. */
-struct told {
+struct effect {
     uint64_t units;
     uint32_t id, unused;
 };
@@ -22,8 +22,8 @@ static void meet_rank_wish(struct mpi_job *job, uint32_t process)
 {
     uint32_t owner = owning_rank(job, NAME_PROCESS, process);
     if (owner != (uint32_t)job->rank) {
-        struct told told = {.id = process};
-        exchange_put(&job->exchange, owner, &told, sizeof told);
+        struct effect effect = {.id = process};
+        exchange_put(&job->exchange, owner, &effect, sizeof effect);
         return;
     }
     uint32_t own = process - job->begin[NAME_PROCESS];
@@ -44,8 +44,8 @@ static void return_units_of(struct mpi_job *job, const struct edge_record *hold)
 {
     uint32_t owner = owning_rank(job, NAME_RESOURCE, hold->resource);
     if (owner != (uint32_t)job->rank) {
-        struct told told = {hold->units, hold->resource, 0};
-        exchange_put(&job->exchange, owner, &told, sizeof told);
+        struct effect effect = {hold->units, hold->resource, 0};
+        exchange_put(&job->exchange, owner, &effect, sizeof effect);
         return;
     }
     uint32_t q = hold->resource - job->begin[NAME_RESOURCE];
@@ -155,13 +155,13 @@ bool job_reduce(struct mpi_job *job)
         }
         if (!exchange_run(&job->exchange))
             return false;
-        struct told told;
-        while (exchange_read(&job->exchange, &told, sizeof told)) {
-            if (told.units == 0) {
-                meet_rank_wish(job, told.id);
+        struct effect effect;
+        while (exchange_read(&job->exchange, &effect, sizeof effect)) {
+            if (effect.units == 0) {
+                meet_rank_wish(job, effect.id);
             } else {
-                uint32_t q = told.id - job->begin[NAME_RESOURCE];
-                job->available[q] += told.units;
+                uint32_t q = effect.id - job->begin[NAME_RESOURCE];
+                job->available[q] += effect.units;
                 meet_wishes(job, q);
             }
         }

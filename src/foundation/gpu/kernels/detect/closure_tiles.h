@@ -24,7 +24,7 @@
 
 #include "foundation/gpu/kernels/detect/lmdda.h"
 #include "foundation/gpu/kernels/matrix/bool_tile.h"
-#include "foundation/gpu/kernels/matrix/turn_over.h"
+#include "foundation/gpu/kernels/matrix/warp_transpose.h"
 
 /* ---- tiles in shared memory */
 
@@ -78,12 +78,12 @@ DEVICE bool closure_differs(struct closure_words one, struct closure_words other
 }
 
 /* Transposes a tile. All warps, 32 x 32 bits at a time. */
-DEVICE void closure_turn(uint32_t *to, const uint32_t *from)
+DEVICE void closure_transpose(uint32_t *to, const uint32_t *from)
 {
     for (uint32_t i = THREAD_INDEX / WARP_SIZE; i < CLOSURE_ROW_WORDS * CLOSURE_ROW_WORDS;
          i += BOOL_TILE_THREADS / WARP_SIZE) {
         uint32_t down = i / CLOSURE_ROW_WORDS, across = i % CLOSURE_ROW_WORDS;
-        uint32_t turned = turn_over(from[closure_at(down * 32 + LANE, across)]);
+        uint32_t turned = warp_transpose(from[closure_at(down * 32 + LANE, across)]);
         to[closure_at(across * 32 + LANE, down)] = turned;
     }
 }
@@ -226,7 +226,7 @@ DEVICE struct closure_words close_tile(const struct closure_tiles *t, struct clo
     for (uint32_t length = 1; length < BOOL_TILE; length *= 2) {
         closure_write(t->left, words);
         block_barrier();
-        closure_turn(t->right_turned, t->left);
+        closure_transpose(t->right_turned, t->left);
         block_barrier();
         struct closure_words next =
             closure_join(words, closure_multiply(t->left, t->right_turned, tensor));
@@ -274,9 +274,9 @@ DEVICE struct closure_words learn_words(const struct bit_closure_arguments *c,
                                         const struct closure_tiles *t, bool first,
                                         struct closure_words words)
 {
-    closure_turn(t->right_turned, t->right);
+    closure_transpose(t->right_turned, t->right);
     if (first)
-        closure_turn(t->middle_turned, t->middle);
+        closure_transpose(t->middle_turned, t->middle);
     block_barrier();
     struct closure_words extended = closure_multiply(t->left, t->middle_turned, c->tensor);
     closure_write(t->extended, closure_join(closure_read(t->left), extended));

@@ -1,7 +1,7 @@
 /* Transposes a bit matrix: tiles pass through shared memory, so that both sides move 32 bytes of a
  * row at a time; within it, a warp transposes 32 x 32 bits in its registers. */
 #include "foundation/gpu/kernels/matrix/bit_transpose.h"
-#include "foundation/gpu/kernels/matrix/turn_over.h"
+#include "foundation/gpu/kernels/matrix/warp_transpose.h"
 #include "foundation/gpu/language/kernel.h"
 
 #define TILE_WORDS (BIT_TRANSPOSE_TILE / 32)
@@ -34,10 +34,10 @@ DEVICE void store_columns(const struct bit_transpose_arguments *t, uint32_t row,
     uint32_t *to = GPU_POINTER(uint32_t, t->out) + (uint64_t)mine * t->out_stride;
     for (uint32_t i = 0; i < TILE_WORDS; i += 4) {
         uint4 bits;
-        bits.x = turn_over(tile[((i + 0) * 32 + LANE) * PADDED + warp]);
-        bits.y = turn_over(tile[((i + 1) * 32 + LANE) * PADDED + warp]);
-        bits.z = turn_over(tile[((i + 2) * 32 + LANE) * PADDED + warp]);
-        bits.w = turn_over(tile[((i + 3) * 32 + LANE) * PADDED + warp]);
+        bits.x = warp_transpose(tile[((i + 0) * 32 + LANE) * PADDED + warp]);
+        bits.y = warp_transpose(tile[((i + 1) * 32 + LANE) * PADDED + warp]);
+        bits.z = warp_transpose(tile[((i + 2) * 32 + LANE) * PADDED + warp]);
+        bits.w = warp_transpose(tile[((i + 3) * 32 + LANE) * PADDED + warp]);
         uint32_t word = row / 32 + i;
         if (mine < t->columns && word < words)
             *(uint4 *)(void *)(to + word) = bits;

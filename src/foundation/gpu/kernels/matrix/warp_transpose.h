@@ -4,7 +4,7 @@
 #include "foundation/gpu/language/kernel.h"
 
 /* Lane i has row i; afterwards it has column i. */
-DEVICE uint32_t turn_over(uint32_t row)
+DEVICE uint32_t warp_transpose(uint32_t row)
 {
     uint32_t low = 0x0000ffff; /* the columns that stay with the lower lanes */
     for (uint32_t distance = 16; distance; distance /= 2, low ^= low << distance) {
