@@ -16,7 +16,7 @@
 #include "engines/avoid/bank.h"
 #include "foundation/base/error.h"
 
-#define IMAGE_VERSION 1
+#define SERIALIZED_VERSION 1
 
 enum { FREE, RUNS, ON_TRIAL, WAITS };
 
@@ -80,7 +80,7 @@ static void save_bank_processes(const gordian_bank *bank, struct bytes *bytes)
 void bank_image_save(gordian_bank *bank, struct bytes *bytes)
 {
     BANK_SCOPE(bank);
-    bytes_u64(bytes, IMAGE_VERSION);
+    bytes_u64(bytes, SERIALIZED_VERSION);
     save_bank_resources(&bank->ledger, bytes);
     save_bank_processes(bank, bytes);
     bytes_u64(bytes, bank->passed);
@@ -331,7 +331,7 @@ gordian_status bank_image_load(gordian_bank *bank, struct bytes_in *in, gordian_
     const gordian_allocator *memory = &bank->ledger.memory;
     BANK_SCOPE(bank);
     gordian_status status = GORDIAN_OK;
-    if (bytes_take_u64(in) != IMAGE_VERSION)
+    if (bytes_take_u64(in) != SERIALIZED_VERSION)
         status = fail_bank_state(&loading, "invalid header");
     THEN(status, load_all_ids(&loading, load_bank_resource, ledger_remove_resource));
     THEN(status, load_all_ids(&loading, load_bank_process, ledger_remove_process));

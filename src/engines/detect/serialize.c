@@ -17,7 +17,7 @@
 #include "foundation/base/error.h"
 #include "foundation/base/sort.h"
 
-#define IMAGE_VERSION 2
+#define SERIALIZED_VERSION 2
 
 /* ---- saving */
 
@@ -143,7 +143,7 @@ static void save_awaits(const gordian_system *system, struct bytes *bytes)
 void system_image_save(const gordian_system *system, struct bytes *bytes)
 {
     const struct rag *graph = &system->graph;
-    bytes_u64(bytes, IMAGE_VERSION);
+    bytes_u64(bytes, SERIALIZED_VERSION);
     bytes_u64(bytes, graph->model);
     bytes_u64(bytes, graph->clock);
     save_graph_processes(system, bytes);
@@ -448,7 +448,7 @@ gordian_status system_image_load(gordian_system *system, struct bytes_in *in, go
     uint64_t version = bytes_take_u64(in);
     gordian_model model = (gordian_model)bytes_take_upto(in, GORDIAN_MODEL_GENERAL);
     loading.clock = bytes_take_u64(in);
-    if (in->bad || version < 1 || version > IMAGE_VERSION)
+    if (in->bad || version < 1 || version > SERIALIZED_VERSION)
         return fail_graph_state(&loading, "invalid header");
     gordian_status status = load_each_id(&loading, load_graph_process, gordian_remove_process);
     THEN(status, load_each_id(&loading, load_graph_resource, gordian_remove_resource));
