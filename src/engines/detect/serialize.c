@@ -102,16 +102,10 @@ struct arrival {
     uint32_t process;
 };
 
-static bool arrival_before(const void *context, const void *left, const void *right)
-{
-    (void)context;
-    return ((const struct arrival *)left)->at < ((const struct arrival *)right)->at;
-}
-
 static void save_waits(const struct rag *graph, struct bytes *bytes)
 {
-    struct arrival *list = memory_alloc(&bytes->memory, (graph->waiting + 1) * sizeof *list);
-    size_t count = 0;
+    size_t room = (size_t)graph->waiting + 1, count = 0;
+    struct arrival *list = memory_alloc(&bytes->memory, 2 * room * sizeof *list);
     uint64_t before = 0;
     if (!list) {
         bytes->failed = true;
@@ -120,13 +114,13 @@ static void save_waits(const struct rag *graph, struct bytes *bytes)
     for (uint32_t p = 0; p < graph->process_limit; p++)
         if (rag_waits(graph, p))
             list[count++] = (struct arrival){graph->processes_more[p].arrival, p};
-    sort_in_place(list, count, sizeof *list, arrival_before, NULL);
+    const struct arrival *sorted = sort_by_number(list, list + room, count);
     bytes_u64(bytes, count);
     for (size_t i = 0; i < count; i++) {
-        bytes_u64(bytes, list[i].process);
-        bytes_u64(bytes, list[i].at - before);
-        before = list[i].at;
-        save_wait(graph, list[i].process, bytes);
+        bytes_u64(bytes, sorted[i].process);
+        bytes_u64(bytes, sorted[i].at - before);
+        before = sorted[i].at;
+        save_wait(graph, sorted[i].process, bytes);
     }
     memory_free(&bytes->memory, list);
 }

@@ -3,8 +3,7 @@
 #include "engines/avoid/plan/plan.h"
 
 #include "foundation/base/error.h"
-
-#include <stdlib.h>
+#include "foundation/base/sort.h"
 
 /* ------------------------------------------------------------------ memory */
 
@@ -38,36 +37,27 @@ static bool work_alloc(struct plan_work *work)
 
 /* ------------------------------------------------------------------ the claims, by resource */
 
-struct priced {
-    uint64_t cost;
-    uint32_t resource;
-};
-
-static int dearest_first(const void *left, const void *right)
-{
-    const struct priced *a = left, *b = right;
-    if (a->cost != b->cost)
-        return a->cost > b->cost ? -1 : 1;
-    return a->resource < b->resource ? -1 : a->resource > b->resource;
-}
-
+/* The most expensive resource first; of equals the one that was added first. */
 static bool sort_resources(struct plan_work *work)
 {
     const gordian_plan *plan = work->plan;
-    struct priced *priced =
-        memory_alloc(&plan->memory, ((size_t)plan->resource_count + 1) * sizeof *priced);
+    uint32_t count = plan->resource_count;
+    struct priced {
+        uint64_t cheapness;
+        uint32_t resource;
+    } *priced = memory_alloc(&plan->memory, 2 * ((size_t)count + 1) * sizeof *priced);
     if (!priced)
         return false;
-    for (uint32_t j = 0; j < plan->resource_count; j++)
-        priced[j] = (struct priced){plan->pools[j].cost, j};
-    qsort(priced, plan->resource_count, sizeof *priced, dearest_first);
-    for (uint32_t j = 0; j < plan->resource_count; j++)
-        work->order[j] = priced[j].resource;
+    for (uint32_t j = 0; j < count; j++)
+        priced[j] = (struct priced){~plan->pools[j].cost, j};
+    const struct priced *sorted = sort_by_number(priced, priced + count, count);
+    for (uint32_t j = 0; j < count; j++)
+        work->order[j] = sorted[j].resource;
     memory_free(&plan->memory, priced);
     return true;
 }
 
-static void turn_claims(struct plan_work *work)
+static void group_claims_by_resource(struct plan_work *work)
 {
     const gordian_plan *plan = work->plan;
     for (uint32_t j = 0; j < plan->resource_count; j++)
@@ -146,7 +136,7 @@ gordian_status gordian_plan_solve(gordian_plan *plan, gordian_plan_answer *answe
     struct plan_work work = {.plan = plan};
     bool done = work_alloc(&work) && sort_resources(&work);
     if (done) {
-        turn_claims(&work);
+        group_claims_by_resource(&work);
         find_least(&work);
         plan_match(&work);
         done = !work.unsafe || plan_witness(&work, plan);
