@@ -137,7 +137,7 @@ static void test_refused(struct gpu *gpu)
     refuse(gpu, &bad, "at least one byte");
     bad = good;
     bad.page = 48;
-    refuse(gpu, &bad, "no power of two");
+    refuse(gpu, &bad, "not a power of two");
     bad = good;
     bad.capacity = 101;
     refuse(gpu, &bad, "101 elements, at most 100");

@@ -334,7 +334,7 @@ static void test_device_fails(void)
             }
         }
         const char *why = avoid_cuda.note(world.states[1]);
-        CHECK(why && strstr(why, "the device failed, the CPU goes on"));
+        CHECK(why && strstr(why, "the device failed, the CPU is used instead"));
         CHECK(cuda_engine_banker(world.states[1]) == NULL);
         end(&world);
     }
@@ -360,7 +360,7 @@ static void test_device_memory(void)
               error.message);
     for (unsigned i = 0; i < 200; i++)
         CHECK(world_step(&world));
-    /* A total that needs wide units when there is no memory for them: the CPU goes on. */
+    /* A total that needs wide units when there is no memory for them: the CPU is used. */
     gpu_emulator_memory(b->gpu, 1);
     CHECK(avoid_cuda.note(world.states[1]) == NULL);
     uint32_t resource = 0;
