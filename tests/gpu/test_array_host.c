@@ -146,7 +146,7 @@ static void test_refused(struct gpu *gpu)
     refuse(gpu, &bad, "elements, at most");
     bad = good;
     bad.pool = pool;
-    refuse(gpu, &bad, "only a chunked array has a pool");
+    refuse(gpu, &bad, "only a chunked array without a capacity");
     bad.mode = GPU_ARRAY_CHUNKED;
     bad.page = 64;
     refuse(gpu, &bad, "larger than a chunk");
