@@ -1,7 +1,7 @@
 /*
  * The check of one snapshot on a device: its arrays and the operations on them, so that both
  * methods read as lists of steps. After the first failure all later steps do nothing; the status
- * tells what it was.
+ * is that of the failure.
  */
 #pragma once
 
