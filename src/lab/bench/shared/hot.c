@@ -14,8 +14,7 @@ struct hot {
     bool ours;
 };
 
-/* ------------------------------------------------------------------ one thread for all
- * transactions */
+/* ------------------------------------------------------------------ one thread for all */
 
 /* Each transaction requests the hot row (0) while it holds its own; then, turn by turn, the holder
  * releases it and queues again. *sum hashes which transaction held it when. */
@@ -79,8 +78,7 @@ static gordian_status drive(void *context, double *ns, gordian_error *error)
     return status;
 }
 
-/* ------------------------------------------------------------------ a thread for each transaction
- */
+/* ------------------------------------------------------------------ a thread for each */
 
 struct hot_run {
     const struct hot *hot;

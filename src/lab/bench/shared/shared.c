@@ -30,8 +30,7 @@ gordian_status shared_system(gordian_system **system, bool shared, uint32_t proc
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ threads without common
- * resources */
+/* ------------------------------------------------------------------ separate resources */
 
 struct disjoint {
     bool shared;
