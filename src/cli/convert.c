@@ -28,10 +28,10 @@ static int convert_main(struct cli *cli, int argc, char **argv)
     if (operands < 0)
         return code;
     if (cli->json)
-        return cli_misuse(cli, "--json: traces and snapshots are not written as JSON ('gordian "
-                               "detect --all --json' prints the events of a trace)");
+        return cli_misuse(cli, "--json: not available for traces and snapshots: 'gordian detect "
+                               "--all --json' prints the events of a trace");
     if (operands > 1)
-        return cli_misuse(cli, "one FILE at a time: '%.200s' is one too many", argv[1]);
+        return cli_misuse(cli, "only one FILE is allowed: unexpected '%.200s'", argv[1]);
     struct input input;
     TRY_CODE(input_open(&input, cli, operands ? argv[0] : NULL));
     code = cli_convert(cli, &input.source, input.name, form);
@@ -45,7 +45,8 @@ const struct command command_convert = {
     .summary = "pack traces and snapshots, and unpack them",
     .about =
         "Reads a trace or a snapshot, text or packed, from FILE or standard input, and writes\n"
-        "it to standard output in the form asked for. What is packed is compact, checksummed,\n"
-        "the same on every machine, and read by every command that reads the text.\n",
+        "it to standard output in the requested form. The packed form is compact,\n"
+        "checksummed, and the same on every machine. Every command that reads the text also\n"
+        "reads the packed form.\n",
     .run = convert_main,
 };

@@ -50,7 +50,7 @@ static const struct load loads[] = {
      {"sparse", "cuda"},
      {10000, 100000, 1000000, 10000000}},
     {"avoid",
-     "processes, five resources, 2 000 requests and returns",
+     "processes, five resources, 2 000 requests and releases",
      {"gen", "bank", "-p", "#", "-n", "2000"},
      {"avoid", "@"},
      {"holt", "cuda", "dense"},
@@ -139,7 +139,7 @@ static void find_engine(FILE *file, char *name, size_t size)
 
 /* Returns the time of a process with this engine; NO_TIME: failed. */
 static uint64_t time_once(const struct figures *figures, uint32_t size, const char *engine,
-                          char *taken, size_t room)
+                          char *taken, size_t capacity)
 {
     const char *words[WORDS_MOST + 5];
     char number[16];
@@ -151,7 +151,7 @@ static uint64_t time_once(const struct figures *figures, uint32_t size, const ch
     if (!run_words(words, fileno(file), &ns))
         ns = NO_TIME;
     else if (taken)
-        find_engine(file, taken, room);
+        find_engine(file, taken, capacity);
     fclose(file);
     return ns;
 }
@@ -278,7 +278,7 @@ static void write_table(struct output *out, const struct figures *figures)
     output_format(out, "  %s: %s\n    %10s", load->family, load->counts, "");
     for (size_t e = 0; load->engines[e]; e++)
         output_format(out, "%14s", load->engines[e]);
-    output_text(out, "  auto takes\n");
+    output_text(out, "  auto chooses\n");
     for (size_t at = 0; at < figures->sizes; at++) {
         output_format(out, "    %10" PRIu32, load->sizes[at]);
         for (size_t e = 0; load->engines[e]; e++) {
@@ -301,9 +301,9 @@ static void write_family(struct output *out, const struct figures *figures)
             output_format(out, "    %s is not available here: %s\n", load->engines[e],
                           reason_of(load->family, load->engines[e]));
         else if (from)
-            output_format(out, "    here: %s is the quickest %s %" PRIu32 "%s\n", load->engines[e],
-                          from == load->sizes[0] ? "of all from" : "from", from,
-                          from == load->sizes[0] ? ", the least measured, on" : " on");
+            output_format(out, "    here: %s is the fastest %s %" PRIu32 "%s\n", load->engines[e],
+                          from == load->sizes[0] ? "for all sizes from" : "from", from,
+                          from == load->sizes[0] ? ", the smallest measured, on" : " on");
     }
     const struct engine_crossover *recorded = engine_crossover(load->family);
     if (recorded->from == ENGINE_NEVER)

@@ -101,7 +101,7 @@ void features_list(struct features *features)
         {"postgres", no_part(GORDIAN_BUILD_NO_POSTGRES, "gordian-watch is not installed"),
          "servers for gordian watch"},
         {"mariadb", no_part(GORDIAN_BUILD_NO_MARIADB, "gordian-watch is not installed"),
-         "servers for gordian watch, MySQL's, too"},
+         "servers for gordian watch, also of MySQL"},
         {"lab", no_part("", "gordian-lab is not installed"), "bench and papers"},
         {"igraph", no_part(GORDIAN_BUILD_NO_IGRAPH, "gordian-lab is not installed"),
          "a baseline of gordian bench"},
@@ -123,6 +123,6 @@ void features_write(struct output *out)
                                       : "without:",
                               features.list[i].name);
         if (count)
-            output_text(out, there ? "\n" : " ('gordian info' tells why)\n");
+            output_text(out, there ? "\n" : " ('gordian info' shows why)\n");
     }
 }

@@ -67,7 +67,7 @@ static int generate_packed(struct cli *cli, const struct gen_options *options)
     gordian_error error = {0};
     struct output text;
     if (is_circuit(options->kind))
-        return cli_misuse(cli, "--binary is for traces and snapshots");
+        return cli_misuse(cli, "--binary is only for traces and snapshots");
     if (options->snapshot)
         return pack_snapshot(cli, options);
     FILE *file = temporary_stream(&error);
@@ -102,41 +102,39 @@ static int gen_main(struct cli *cli, int argc, char **argv)
     bool list = false, binary = false;
     const struct option options[] = {
         {"list", 'l', NULL, "list the kinds and the options each of them uses", OPTION_FLAG, &list},
-        {"seed", 's', "N", "where chance starts (default: 1)", OPTION_U64, &gen.seed},
-        {"processes", 'p', "N", "how many processes (k, M, G: thousands)", OPTION_U32,
+        {"seed", 's', "N", "random seed (default: 1)", OPTION_U64, &gen.seed},
+        {"processes", 'p', "N", "number of processes (k, M, G: thousands)", OPTION_U32,
          &gen.processes},
-        {"resources", 'r', "N", "how many resources", OPTION_U32, &gen.resources},
-        {"events", 'n', "N", "how many events", OPTION_U64, &gen.events},
-        {"units", 'u', "N", "units of a resource, or the most of any", OPTION_U32, &gen.units},
+        {"resources", 'r', "N", "number of resources", OPTION_U32, &gen.resources},
+        {"events", 'n', "N", "number of events", OPTION_U64, &gen.events},
+        {"units", 'u', "N", "units of each resource, or the maximum", OPTION_U32, &gen.units},
         {"length", 0, "N", "processes in each chain", OPTION_U32, &gen.length},
-        {"cycles", 0, "N", "how many chains are closed to a ring", OPTION_U64, &gen.cycles},
-        {"contention", 0, "PERCENT", "requests that aim at what is taken", OPTION_PERCENT,
+        {"cycles", 0, "N", "number of chains closed to a ring", OPTION_U64, &gen.cycles},
+        {"contention", 0, "PERCENT", "requests for resources that are held", OPTION_PERCENT,
          &gen.contention},
-        {"cancels", 0, "PERCENT", "steps at which somebody gives a wait up", OPTION_PERCENT,
-         &gen.cancels},
-        {"exits", 0, "PERCENT", "steps at which somebody exits", OPTION_PERCENT, &gen.exits},
-        {"changes", 0, "PERCENT", "steps at which somebody changes its claim", OPTION_PERCENT,
-         &gen.changes},
+        {"cancels", 0, "PERCENT", "steps that cancel a wait", OPTION_PERCENT, &gen.cancels},
+        {"exits", 0, "PERCENT", "steps that end a process", OPTION_PERCENT, &gen.exits},
+        {"changes", 0, "PERCENT", "steps that change a claim", OPTION_PERCENT, &gen.changes},
         {"queue", 0, NULL, "for 'gordian avoid --queue'", OPTION_FLAG, &gen.queue},
-        {"hand-overs", 0, "PERCENT", "releases that name who gets it", OPTION_PERCENT,
+        {"hand-overs", 0, "PERCENT", "releases that name the receiver", OPTION_PERCENT,
          &gen.hand_overs},
         {"deadlocks", 0, "PERCENT",
-         "deadlocks left standing; at the others the\nrequester gives up", OPTION_PERCENT,
+         "deadlocks left open; at the others the requester\ncancels its request", OPTION_PERCENT,
          &gen.deadlocks},
         {"tensor", 0, "N", "ranks in a tensor parallel group", OPTION_U32, &gen.tensor},
         {"pipeline", 0, "N", "stages of the pipelines", OPTION_U32, &gen.pipeline},
         {"expert", 0, "N", "ranks in an expert parallel group", OPTION_U32, &gen.expert},
         {"fault", 0, "FAULT",
-         "what goes wrong: none, absent, silent, stuck,\noperation, size, order, ring", OPTION_WORD,
+         "kind of fault: none, absent, silent, stuck,\noperation, size, order, ring", OPTION_WORD,
          &gen.fault,
          (const char *const[]){"none", "absent", "silent", "stuck", "operation", "size", "order",
                                "ring", NULL}},
-        {"folder", 0, "DIR", "where the dumps go; it is made if need be", OPTION_FOLDER,
-         &gen.folder},
-        {"order", 0, "ORDER", "who blocks first along a chain: tail, head,\nrandom", OPTION_WORD,
+        {"folder", 0, "DIR", "folder of the dumps; created if missing", OPTION_FOLDER, &gen.folder},
+        {"order", 0, "ORDER", "first process of a chain to block: tail, head,\nrandom", OPTION_WORD,
          &gen.order, (const char *const[]){"tail", "head", "random", NULL}},
-        {"binary", 0, NULL, "packed, as 'gordian convert' does it", OPTION_FLAG, &binary},
-        {"snapshot", 0, NULL, "the state reached, for 'gordian check'", OPTION_FLAG, &gen.snapshot},
+        {"binary", 0, NULL, "write packed, like 'gordian convert'", OPTION_FLAG, &binary},
+        {"snapshot", 0, NULL, "write the final state, for 'gordian check'", OPTION_FLAG,
+         &gen.snapshot},
         {0},
     };
     int code, operands = cli_parse(cli, options, argc, argv, &code);
@@ -145,15 +143,15 @@ static int gen_main(struct cli *cli, int argc, char **argv)
     if (list)
         return list_kinds(cli);
     if (operands != 1)
-        return operands ? cli_misuse(cli, "one KIND at a time: '%.40s' is one too many", argv[1])
-                        : cli_misuse(cli, "no KIND ('gordian gen --list' shows them)");
+        return operands ? cli_misuse(cli, "only one KIND is allowed: unexpected '%.40s'", argv[1])
+                        : cli_misuse(cli, "no KIND: 'gordian gen --list' shows them");
     gen.kind = argv[0];
     gen.json = cli->json && strcmp(gen.kind, "collectives") == 0;
     if (cli->json && !gen.json)
-        return cli_misuse(cli, "--json: only --list and collectives have a JSON form ('gordian "
-                               "detect --all --json' prints the events of a trace)");
+        return cli_misuse(cli, "--json: only for --list and collectives: 'gordian detect --all "
+                               "--json' prints the events of a trace");
     if (strcmp(gen.kind, "collectives") == 0 && !gen.folder)
-        return cli_misuse(cli, "collectives need a --folder for the dumps");
+        return cli_misuse(cli, "collectives needs --folder for the dumps");
     return (binary ? generate_packed : generate_kind)(cli, &gen);
 }
 

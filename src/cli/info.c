@@ -179,18 +179,18 @@ static int info_main(struct cli *cli, int argc, char **argv)
 {
     struct measuring measuring = {0};
     const struct option options[] = {
-        {"crossover", 0, NULL, "measure which engine is the quickest from which\nsize on",
-         OPTION_FLAG, &measuring.crossover},
-        {"most", 0, "N", "no sizes above this", OPTION_U64, &measuring.most},
+        {"crossover", 0, NULL, "measure which engine is fastest at which size", OPTION_FLAG,
+         &measuring.crossover},
+        {"most", 0, "N", "largest size to measure", OPTION_U64, &measuring.most},
         {0},
     };
     int code, operands = cli_parse(cli, options, argc, argv, &code);
     if (operands < 0)
         return code;
     if (operands)
-        return cli_misuse(cli, "takes no argument: '%.40s'", argv[0]);
+        return cli_misuse(cli, "unexpected argument '%.40s'", argv[0]);
     if (measuring.most && !measuring.crossover)
-        return cli_misuse(cli, "--most is for --crossover");
+        return cli_misuse(cli, "--most needs --crossover");
     struct machine machine;
     machine_describe(&machine);
     code = EXIT_NOTHING;
@@ -207,12 +207,11 @@ const struct command command_info = {
     .name = "info",
     .operands = "",
     .summary = "show the engines available here, and why one is not",
-    .about = "Shows the version, how it was built and with what, this machine, every engine and\n"
-             "every GPU: whether it can be used here and, if not, why. With --engine the exit\n"
-             "status is 3 if that one cannot.\n"
-             "\n"
-             "--crossover runs every family's command on inputs of growing size with each engine\n"
-             "that can be used here, from the start of the process to its end, and shows what\n"
-             "`auto` takes and why. That takes some minutes, and room for files in TMPDIR.\n",
+    .about =
+        "Shows the version, the build, this machine, every engine and every GPU: whether it\n"
+        "is available and, if not, why. With --engine the exit status is 3 if that one is not\n"
+        "available. --crossover runs every family's command on inputs of growing size with\n"
+        "each available engine, as whole processes, and shows what `auto` chooses and why. It\n"
+        "takes some minutes, and space for files in TMPDIR.\n",
     .run = info_main,
 };

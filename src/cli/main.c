@@ -28,10 +28,10 @@ static void print_usage(struct output *out)
         output_format(out, "  %-13s%s\n", cli_commands[i]->name, cli_commands[i]->summary);
     output_text(out,
                 "\n"
-                "'gordian help COMMAND' or 'gordian COMMAND --help' tells more; so does\n"
-                "man gordian. Exit status: 0 nothing found, 1 a deadlock was found, 2 bad use\n"
-                "or bad input, 3 something not available, 4 out of memory or I/O failure, 5\n"
-                "nothing found, but not everything was seen.\n");
+                "For more, see 'gordian help COMMAND', 'gordian COMMAND --help' or man gordian.\n"
+                "Exit status: 0 nothing found, 1 a deadlock was found, 2 bad use or bad input,\n"
+                "3 something not available, 4 out of memory or I/O failure, 5 nothing found,\n"
+                "but not everything was seen.\n");
 }
 
 static const struct command *find_command(struct cli *cli, const char *name)

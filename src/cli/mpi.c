@@ -23,7 +23,7 @@ static void on_error(MPI_Comm *comm, int *code, ...)
     int length, rank = -1;
     MPI_Error_string(*code, text, &length);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    fprintf(stderr, "gordian-mpi: rank %d: %s: the run ends\n", rank, text);
+    fprintf(stderr, "gordian-mpi: rank %d: %s: the run is aborted\n", rank, text);
     MPI_Abort(*comm, EXIT_BROKEN);
 }
 

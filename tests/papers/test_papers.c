@@ -198,7 +198,7 @@ static void test_names(const struct papers *papers)
     expect_one(papers, "automata/4.2", "automata/4.2");
     expect_one(papers, "array/fig", "array/fig");
     expect_one(papers, "makespan/fig7", "makespan/fig7");
-    expect_refused(papers, "4.2", "several papers have '4.2': say thesis/4.2 or automata/4.2");
+    expect_refused(papers, "4.2", "several papers have '4.2': give thesis/4.2 or automata/4.2");
     expect_refused(papers, "thesis/3.33",
                    "no paper has a table or figure 'thesis/3.33'; did you mean 'thesis/3.3'?");
     expect_refused(papers, "nothing of the kind",

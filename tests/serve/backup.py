@@ -59,7 +59,7 @@ class Backup:
             code, into, said = self.make(data)
             if code == 0:
                 break
-        check(code == 0 and "is whole" in said, f"{what}: it is made: {code}, {said.strip()}")
+        check(code == 0 and "is intact" in said, f"{what}: it is made: {code}, {said.strip()}")
         if code == 0:
             self.check_restored(into, before, what)
 
@@ -77,7 +77,7 @@ class Backup:
     def check_none(self, data, what):
         """There is nothing to back up: no success, and nothing that passes for a backup."""
         code, into, said = self.make(data)
-        check(code != 0 and "is whole" not in said, f"{what}: {code}, {said.strip()}")
+        check(code != 0 and "is intact" not in said, f"{what}: {code}, {said.strip()}")
 
 
 def numbers_of(service):

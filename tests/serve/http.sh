@@ -553,12 +553,12 @@ test_config()
     printf 'max-opened 2\nmax-clients lots\n' >options
     reload 'could be reloaded'
     has "$(cat log)" "options: --max-clients: 'lots'" 'a broken file'
-    has "$(cat log)" 'the old limits stay' 'a broken file'
+    has "$(cat log)" 'the limits are unchanged' 'a broken file'
     is "$(opens)" 1 'after a broken file'
     printf 'max-systems 1\ndurability full\n' >options
     reload ': reloaded'
     is "$(opens)" 2 'what the file does not name has its default, what the command line says goes'
-    has "$(cat log)" '--durability stays as it is: it needs a restart' 'what cannot change'
+    has "$(cat log)" '--durability is unchanged: it needs a restart' 'what cannot change'
     stop
 }
 

@@ -113,7 +113,7 @@ verify()
 }
 
 before=$(cd data && cksum ./*)
-expect 'it is whole' 0 'data is whole: .* 2 incidents' verify data
+expect 'it is whole' 0 'data is intact: .* 2 incidents' verify data
 is "$(cd data && cksum ./*)" "$before" 'and as it was'
 start
 expect 'somebody works there' 3 'uses this folder' verify data
@@ -124,7 +124,7 @@ for file in "$newest" data/marker data/gordian.db; do
     cp -r data copy
     rm "copy/$(basename "$file")"
     case $file in
-    data/marker) expect 'a backup has no marker' 0 'is whole' verify copy ;;
+    data/marker) expect 'a backup has no marker' 0 'is intact' verify copy ;;
     *) expect "$file is missing" 2 'copy' verify copy ;;
     esac
 done

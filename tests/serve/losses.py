@@ -87,7 +87,7 @@ class Folder:
         code, said = self.run("--data", copy)
         check(code == 2 and word in said, f"{what}: a start is refused: {code}, {said.strip()}")
         code, said = self.verify(copy)
-        check(code == 2 and "is whole" not in said, f"{what}: --verify finds it: {code}, {said.strip()}")
+        check(code == 2 and "is intact" not in said, f"{what}: --verify finds it: {code}, {said.strip()}")
 
     def serves(self, copy, what, *options, incidents=DEADLOCKS):
         """It starts, has its incidents, takes events, and is whole after that."""
@@ -105,7 +105,7 @@ class Folder:
         check(len(kept) == incidents, f"{what}: {len(kept)} incidents")
         check(answers[0].get("result") == "granted", f"{what}: it takes events")
         code, said_then = self.verify(copy)
-        check(code == 0 and "is whole" in said_then, f"{what}: it is whole then: {code}, {said_then.strip()}")
+        check(code == 0 and "is intact" in said_then, f"{what}: it is whole then: {code}, {said_then.strip()}")
         return said
 
 

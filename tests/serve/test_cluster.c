@@ -231,7 +231,7 @@ static void test_hand_over(const char *gordian)
     CHECK(fgets(said, sizeof said, pipe) != NULL);
     CHECK_MSG(pclose(pipe) == 0, "%s", said);
     snprintf(expected, sizeof expected,
-             "%s has handed the lead over to unix:", servers[leader].uri);
+             "%s has handed leadership over to unix:", servers[leader].uri);
     CHECK_MSG(strncmp(said, expected, strlen(expected)) == 0, "%s, not %s", said, expected);
     /* its clients are told to go elsewhere */
     read_last(fd, said, sizeof said);

@@ -42,7 +42,7 @@ static void count_step(struct avoid_tally *tally, const gordian_bank_step *step,
     }
 }
 
-static void tell_error(struct avoid *avoid, const char *name, const gordian_bank_step *step)
+static void report_error(struct avoid *avoid, const char *name, const gordian_bank_step *step)
 {
     struct cli *cli = avoid->cli;
     if (cli->quiet)
@@ -50,7 +50,7 @@ static void tell_error(struct avoid *avoid, const char *name, const gordian_bank
     if (cli->verbose || avoid->tally.errors <= ERRORS_SHOWN)
         cli_say_at(cli, name, step->line, step->column, step->message);
     else if (avoid->tally.errors == ERRORS_SHOWN + 1)
-        cli_say(cli, "further errors are counted only; --verbose shows all");
+        cli_say(cli, "further errors are only counted; --verbose shows all");
 }
 
 static void show_progress(struct avoid *avoid)
@@ -65,7 +65,7 @@ static void show_progress(struct avoid *avoid)
 }
 
 /* Prints the note of the engine once, such as a failed device and its replacement. */
-static void tell_note(struct avoid *avoid)
+static void print_engine_note(struct avoid *avoid)
 {
     char note[200];
     if (avoid->noted || !*gordian_bank_engine_note(avoid->bank, note, sizeof note))
@@ -84,11 +84,11 @@ static gordian_status take_step(struct avoid *avoid, const gordian_bank_step *st
         if (avoid->strict)
             return fail_at(error, GORDIAN_STATUS_INPUT, step->line, step->column, "%s",
                            step->message);
-        tell_error(avoid, name, step);
+        report_error(avoid, name, step);
     }
     if (answer->incomplete)
         return fail_memory(error);
-    if (reporter && avoid_tells(avoid, step))
+    if (reporter && avoid_is_reported(avoid, step))
         reporter->step(avoid, step);
     if (answer->verdict == GORDIAN_VERDICT_UNSAFE &&
         (avoid->input.live || avoid->cli->out_is_terminal))
@@ -101,7 +101,7 @@ static gordian_status summarise_replay(struct avoid *avoid, const struct avoid_r
 {
     gordian_allocator memory = memory_allocator(NULL);
     size_t count = gordian_bank_sequence(avoid->bank, NULL, 0);
-    if (!memory_grow(&memory, &avoid->order, &avoid->order_room, count, sizeof *avoid->order))
+    if (!memory_grow(&memory, &avoid->order, &avoid->order_capacity, count, sizeof *avoid->order))
         return fail_memory(error);
     gordian_bank_sequence(avoid->bank, avoid->order, count);
     reporter->summary(avoid, avoid->order, count);
@@ -117,13 +117,13 @@ static gordian_status replay_all(struct avoid *avoid, const char *name,
         gordian_status status =
             gordian_bank_replay_next(avoid->replay, &step, &avoid->answer, error);
         if (status == GORDIAN_STATUS_END) {
-            tell_note(avoid);
+            print_engine_note(avoid);
             return reporter ? summarise_replay(avoid, reporter, error) : GORDIAN_OK;
         }
         THEN(status, take_step(avoid, &step, name, reporter, error));
         TRY(status);
         if ((lines & (TICK - 1)) == 0) {
-            tell_note(avoid);
+            print_engine_note(avoid);
             show_progress(avoid);
         }
     }
@@ -159,7 +159,7 @@ static int run_avoid(struct avoid *avoid, const char *path)
     THEN_CODE(code, avoid_replay(avoid, &avoid->input.source, avoid->input.name,
                                  avoid->cli->json ? &avoid_json : &avoid_text));
     if (code == EXIT_NOTHING && avoid_refused_all(&avoid->tally)) {
-        fail(&error, GORDIAN_STATUS_INPUT, "all events were refused (%llu): nothing is known",
+        fail(&error, GORDIAN_STATUS_INPUT, "all events were refused (%llu): there is no result",
              (unsigned long long)avoid->tally.events);
         code = cli_fail(avoid->cli, avoid->input.name, &error);
     }
@@ -173,17 +173,17 @@ static int check_options(struct avoid *avoid, int operands, char **argv)
     struct cli *cli = avoid->cli;
     bool workers = avoid->workers != AVOID_NO_WORKERS;
     if (!avoid->plan && workers)
-        return cli_misuse(cli, "--workers goes with --plan");
+        return cli_misuse(cli, "--workers needs --plan");
     if (!avoid->plan && avoid->costs)
-        return cli_misuse(cli, "--cost goes with --plan");
+        return cli_misuse(cli, "--cost needs --plan");
     if (avoid->units && !workers)
-        return cli_misuse(cli, "--units goes with --workers: FILE says how many units there are");
+        return cli_misuse(cli, "--units needs --workers: otherwise FILE gives the units");
     if (avoid->patience != AVOID_NO_PATIENCE && !avoid->queue)
-        return cli_misuse(cli, "--patience goes with --queue");
+        return cli_misuse(cli, "--patience needs --queue");
     if (avoid->patience != AVOID_NO_PATIENCE && avoid->patience > UINT32_MAX)
         return cli_misuse(cli, "--patience: at most %" PRIu32, UINT32_MAX);
     if (!workers && operands > 1)
-        return cli_misuse(cli, "one FILE at a time: '%.200s' is one too many", argv[1]);
+        return cli_misuse(cli, "only one FILE is allowed: unexpected '%.200s'", argv[1]);
     return EXIT_NOTHING;
 }
 
@@ -193,21 +193,21 @@ static int avoid_main(struct cli *cli, int argc, char **argv)
         .cli = cli, .input.fd = -1, .workers = AVOID_NO_WORKERS, .patience = AVOID_NO_PATIENCE};
     const struct option options[] = {
         {"all", 'a', NULL, "show every event, not only unsafe requests", OPTION_FLAG, &avoid.all},
-        {"brief", 'b', NULL, "with --json: no safe orders and no reasons", OPTION_FLAG,
+        {"brief", 'b', NULL, "with --json: omit safe orders and reasons", OPTION_FLAG,
          &avoid.brief},
-        {"queue", 0, NULL, "requests that cannot be granted wait, instead of\nbeing forgotten",
+        {"queue", 0, NULL, "queue requests that cannot be granted, instead of\ndropping them",
          OPTION_FLAG, &avoid.queue},
         {"patience", 0, "N",
-         "with --queue: how often the longest waiting may\nbe passed by others (default: 16)",
+         "with --queue: how often others may overtake the\nlongest waiting request (default: 16)",
          OPTION_U64, &avoid.patience},
         {"strict", 's', NULL, "stop at the first error in the trace", OPTION_FLAG, &avoid.strict},
-        {"plan", 'p', NULL, "instead: how many units do these claims need?", OPTION_FLAG,
+        {"plan", 'p', NULL, "show how many units these claims need, instead", OPTION_FLAG,
          &avoid.plan},
-        {"workers", 'w', "N", "with --plan: N equal processes with these CLAIMS", OPTION_U64,
+        {"workers", 'w', "N", "with --plan: N equal processes with these CLAIMs", OPTION_U64,
          &avoid.workers},
-        {"units", 'u', "LIST", "with --workers: what there is now, as gpu=4,disk=2", OPTION_TEXT,
+        {"units", 'u', "LIST", "with --workers: available units, as gpu=4,disk=2", OPTION_TEXT,
          &avoid.units},
-        {"cost", 0, "LIST", "with --plan: what a unit costs, as gpu=9,disk=1", OPTION_TEXT,
+        {"cost", 0, "LIST", "with --plan: cost of a unit, as gpu=9,disk=1", OPTION_TEXT,
          &avoid.costs},
         {0},
     };
@@ -232,11 +232,12 @@ static int avoid_main(struct cli *cli, int argc, char **argv)
 const struct command command_avoid = {
     .name = "avoid",
     .operands = "[FILE | CLAIM...]",
-    .summary = "replay requests under declared claims; grant only what stays safe",
+    .summary = "replay requests under declared claims; grant only safe ones",
     .about = "Replays a trace whose processes declare their claims, from FILE or from standard\n"
-             "input as it comes, grants what leaves a way for everybody to finish, and says\n"
-             "what was denied and why. With --plan it tells how many units the claims need\n"
-             "with avoidance, and without; with --workers the claims are given as operands:\n"
+             "input as it arrives. It grants a request if all processes can still finish\n"
+             "afterwards, and reports denied requests with the reason. --plan reports how many\n"
+             "units the claims need with avoidance and without. With --workers the claims are\n"
+             "operands:\n"
              "\n"
              "  gordian avoid --plan --workers 8 connection=2 disk=1\n",
     .run = avoid_main,

@@ -41,7 +41,7 @@ struct avoid {
     const char *units, *costs; /* "gpu=4,disk=2"; NULL: not given */
 
     uint32_t *order; /* capacity for an order of all processes */
-    size_t order_room;
+    size_t order_capacity;
 };
 
 /* A reporter. Each call writes whole lines. */
@@ -54,7 +54,7 @@ struct avoid_reporter {
 extern const struct avoid_reporter avoid_json, avoid_text;
 
 /* Is this line reported? Successful declarations are not. */
-static inline bool avoid_tells(const struct avoid *avoid, const gordian_bank_step *step)
+static inline bool avoid_is_reported(const struct avoid *avoid, const gordian_bank_step *step)
 {
     return step->kind == GORDIAN_LINE_EVENT || avoid->answer.verdict != GORDIAN_VERDICT_CHANGED ||
            avoid->answer.served_count > 0;

@@ -118,8 +118,8 @@ static bool put_units(struct planning *planning, const gordian_word *resource)
         found = true;
     }
     if (avoid->units && (!found || units == 0)) {
-        cli_misuse(avoid->cli, "--units does not say how many of '%.*s' there are",
-                   (int)resource->length, resource->text);
+        cli_misuse(avoid->cli, "--units has no number for '%.*s'", (int)resource->length,
+                   resource->text);
         return false;
     }
     output_text(&planning->text, "resource ");
@@ -137,12 +137,12 @@ static int write_workers(struct planning *planning, int operands, char **argv)
     planning->name = "<claims>";
     planning->units_known = avoid->units != NULL;
     if (operands == 0)
-        return cli_misuse(avoid->cli, "--workers: no CLAIM, such as connection=2");
+        return cli_misuse(avoid->cli, "--workers: give a CLAIM, such as connection=2");
     if (avoid->workers > WORKERS_MOST)
-        return cli_misuse(avoid->cli,
-                          "--workers: at most %u: each is planned for; beyond, one resource needs "
-                          "N x (CLAIM - 1) + 1",
-                          WORKERS_MOST);
+        return cli_misuse(
+            avoid->cli,
+            "--workers: at most %u; for more, one resource needs N x (CLAIM - 1) + 1 units",
+            WORKERS_MOST);
     for (int i = 0; i < operands; i++) {
         gordian_word name;
         uint64_t claim;
@@ -204,7 +204,7 @@ static int solve_plan(struct planning *planning)
     TRY_CODE(take_lists(planning));
     if (!gordian_plan_process_name(planning->plan, 0)) {
         fail(&error, GORDIAN_STATUS_INPUT,
-             "an empty plan: declare resources and what each process claims of them");
+             "the plan is empty: declare resources and the claims of each process");
         return cli_fail(cli, planning->name, &error);
     }
     if (gordian_plan_solve(planning->plan, &planning->answer, &error) != GORDIAN_OK)

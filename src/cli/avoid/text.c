@@ -96,7 +96,7 @@ static void write_because(struct avoid *avoid, const gordian_bank_step *step)
     }
     if (answer->verdict == GORDIAN_VERDICT_UNAVAILABLE &&
         answer->reason == GORDIAN_REASON_OUT_OF_TURN)
-        output_text(out, ", kept for one that has waited longer");
+        output_text(out, ", reserved for an older request");
     else if (answer->verdict == GORDIAN_VERDICT_UNAVAILABLE) {
         output_text(out, ", short:");
         for (size_t i = 0; i < answer->lack_count; i++)
@@ -221,9 +221,9 @@ static void write_step(struct avoid *avoid, const gordian_bank_step *step)
         output_text(out, ": ");
         write_action(avoid, step);
         if (answer->stuck_count == 1)
-            output_text(out, "; one process could then wait for ever\n\n");
+            output_text(out, "; one process could then wait forever\n\n");
         else
-            output_format(out, "; %zu processes could then wait for each other for ever\n\n",
+            output_format(out, "; %zu processes could then wait for each other forever\n\n",
                           answer->stuck_count);
         write_stuck(avoid);
         output_char(out, '\n');
@@ -267,7 +267,7 @@ static void write_summary(struct avoid *avoid, const uint32_t *order, size_t cou
     if (tally->unsafe)
         write_count(avoid, tally->unsafe, "denied as unsafe", "denied as unsafe", COLOR_BAD);
     else if (avoid_refused_all(tally))
-        style_text(&avoid->style, out, COLOR_BAD, "nothing judged");
+        style_text(&avoid->style, out, COLOR_BAD, "no requests");
     else
         style_text(&avoid->style, out, COLOR_GOOD, "nothing unsafe");
     output_text(out, " in ");
@@ -282,7 +282,7 @@ static void write_summary(struct avoid *avoid, const uint32_t *order, size_t cou
     if (avoid->queue)
         write_waiting(avoid, order, count);
     if (count) {
-        output_text(out, "everybody can finish in this order: ");
+        output_text(out, "all can finish in this order: ");
         write_processes(avoid, order, count);
         output_char(out, '\n');
     }

@@ -20,12 +20,12 @@ static const char *const color_choices[] = {"auto", "always", "never", NULL};
 static void common_options(struct cli *cli, struct option table[COMMON_COUNT + 1])
 {
     const struct option common[COMMON_COUNT + 1] = {
-        {"json", 'j', NULL, "print one JSON object a line", OPTION_FLAG, &cli->json},
+        {"json", 'j', NULL, "print one JSON object per line", OPTION_FLAG, &cli->json},
         {"engine", 'e', "NAME", "use this engine ('gordian info' lists them;\ndefault: auto)",
          OPTION_WORD, &cli->engine},
-        {"quiet", 'q', NULL, "print results only: no progress, no warnings", OPTION_FLAG,
+        {"quiet", 'q', NULL, "print only results: no progress, no warnings", OPTION_FLAG,
          &cli->quiet},
-        {"verbose", 'v', NULL, "leave nothing out", OPTION_FLAG, &cli->verbose},
+        {"verbose", 'v', NULL, "print everything", OPTION_FLAG, &cli->verbose},
         {"color", 0, "WHEN", "colours: auto (on a terminal), always, never", OPTION_CHOICE,
          &cli->color, color_choices},
         {"help", 'h', NULL, "print this help", OPTION_FLAG, &cli->help},
@@ -355,7 +355,7 @@ static bool check_engine(struct cli *cli, int *code)
     if (engines == 0)
         return true;
     if (strcmp(cli->engine, "mpi") == 0) {
-        cli_say(cli, "engine 'mpi' is not available: only gordian-mpi has it");
+        cli_say(cli, "engine 'mpi' is not available: use gordian-mpi");
         *code = EXIT_UNAVAILABLE;
         return false;
     }

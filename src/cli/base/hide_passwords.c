@@ -24,7 +24,7 @@ void hide_password(char *address)
         hide_until(word + strlen("password"), end);
 }
 
-char *hide_behind(char *address)
+char *hide_uri(char *address)
 {
     char *copy = address ? strdup(address) : NULL;
     if (copy)

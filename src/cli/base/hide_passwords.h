@@ -5,4 +5,4 @@
 void hide_password(char *address);
 /* Returns a copy of an argument, to be freed, and hides the passwords in the original. NULL: out of
  * memory, or no argument. */
-char *hide_behind(char *address);
+char *hide_uri(char *address);

@@ -122,8 +122,8 @@ static bool take_choice(const struct option *option, const char *text)
 static bool bad_choice(struct parser *parser, const struct option *option, const char *text)
 {
     struct nearest nearest = {.typed = text, .length = strlen(text)};
-    int used =
-        snprintf(parser->complaint, parser->size, "--%s: '%.40s' is none of", option->name, text);
+    int used = snprintf(parser->complaint, parser->size, "--%s: '%.40s' is not one of",
+                        option->name, text);
     for (size_t i = 0; option->choices[i] && used >= 0 && (size_t)used < parser->size; i++) {
         nearest_offer(&nearest, option->choices[i]);
         used += snprintf(parser->complaint + used, parser->size - (size_t)used, "%s %s",

@@ -34,7 +34,7 @@ static gordian_status report_deadlocks(struct compose *compose, const struct com
     for (size_t i = 0; i < result->found_count && status == GORDIAN_OK; i++)
         status = reporter->deadlock(compose, composed, i + 1, &result->found[i], error);
     if (result->found_count < result->deadlocks && !compose->cli->quiet)
-        cli_say(compose->cli, "%llu more deadlocks are counted only",
+        cli_say(compose->cli, "%llu more deadlocks are only counted",
                 (unsigned long long)(result->deadlocks - result->found_count));
     return status;
 }
@@ -65,31 +65,31 @@ static void say_stop(struct compose *compose, const struct composed *composed,
                      const struct product_file *to)
 {
     static const char *const why[] = {
-        [GORDIAN_COMPOSE_STOP_STATES] = "there are more states than --max-states allows",
-        [GORDIAN_COMPOSE_STOP_MEMORY] = "no more memory may be had",
-        [GORDIAN_COMPOSE_STOP_TIME] = "the time is up",
+        [GORDIAN_COMPOSE_STOP_STATES] = "more states than --max-states allows",
+        [GORDIAN_COMPOSE_STOP_MEMORY] = "memory limit reached",
+        [GORDIAN_COMPOSE_STOP_TIME] = "time limit reached",
         [GORDIAN_COMPOSE_STOP_STOPPED] = "interrupted",
     };
     gordian_compose_stop stop = composed->result.stop;
     /* Formats that can mark a product as incomplete. */
     bool has_mark = compose->format == GORDIAN_FORMAT_AUT || compose->format == GORDIAN_FORMAT_CA ||
                     compose->format == GORDIAN_FORMAT_DOT;
-    const char *missing = compose->question.formula      ? ", and the question is not answered"
-                          : compose_needs_graph(compose) ? ", and nothing is hidden or minimised"
+    const char *missing = compose->question.formula      ? ", so the question is not answered"
+                          : compose_needs_graph(compose) ? ", so nothing was hidden or minimised"
                                                          : "";
     if (stop == GORDIAN_COMPOSE_STOP_COMPLETE)
         return;
     if (stop == GORDIAN_COMPOSE_STOP_CUT)
-        cli_say(compose->cli, "%s: an incomplete product, whose deadlocks are not known%s",
+        cli_say(compose->cli, "%s: the product is incomplete, its deadlocks are not known%s",
                 composed->subject->path, missing);
     else
-        cli_say(compose->cli, "stopped: %s; the report has what was found until then%s", why[stop],
+        cli_say(compose->cli, "stopped: %s; the report has the results so far%s", why[stop],
                 missing);
     if (compose->file && !to->begun)
-        cli_say(compose->cli, "'%s' is not written: %s", compose->file,
+        cli_say(compose->cli, "'%s' was not written: %s", compose->file,
                 !missing[0] && !has_mark
-                    ? "an incomplete product can be written as .aut, .ca or .dot only"
-                    : "there is no result");
+                    ? "an incomplete product can only be written as .aut, .ca or .dot"
+                    : "no result");
 }
 
 static int code_for(const struct compose *compose, const struct composed *composed)
@@ -111,7 +111,7 @@ int compose_refuse_net(struct compose *compose, const struct composed *composed)
     if (!compose->dot && reporter->unsafe(compose, composed, &error) != GORDIAN_OK)
         return cli_fail(compose->cli, NULL, &error);
     fail(&error, GORDIAN_STATUS_INPUT,
-         "the net is not 1-safe%s%s: only nets whose places never have two tokens are composed",
+         "the net is not 1-safe%s%s: a place may never have two tokens",
          composed->result.note[0] ? ": " : "", composed->result.note);
     return cli_fail(compose->cli, composed->subject->path, &error);
 }
@@ -139,7 +139,7 @@ static void say_initial(struct compose *compose, const struct composed *composed
     uint64_t initial = graph ? count : composed->subject->info.initial;
     if (compose->format == GORDIAN_FORMAT_AUT && initial > 1 && !compose->cli->quiet)
         cli_say(compose->cli,
-                "'%s' has only the first of %llu initial states: the format has one; .ca keeps all",
+                "'%s' has only the first of %llu initial states: write .ca to keep all",
                 compose->file, (unsigned long long)initial);
 }
 
@@ -182,8 +182,7 @@ static int compose_all(struct compose *compose, char **paths, size_t count)
     int code = subjects_read(compose, &subject, paths, count);
     TRY_CODE(code);
     if (!subject.circuit && compose->circuit)
-        code =
-            cli_misuse(compose->cli, "'%.200s' is a graph: there is no circuit to show", paths[0]);
+        code = cli_misuse(compose->cli, "'%.200s' is a graph and has no circuit to show", paths[0]);
     THEN_CODE(code, product_file_open(&to, compose));
     if (code != EXIT_NOTHING) {
         subject_free(&subject);
@@ -211,9 +210,9 @@ static int compose_all(struct compose *compose, char **paths, size_t count)
             cli_say(compose->cli, "engine '%s': %s", result->engine, result->note);
         say_stop(compose, &composed, &to);
         if (composed.subject->cut && compose->question.formula)
-            cli_say(compose->cli, "the end of the file is missing: the question is not answered");
+            cli_say(compose->cli, "the file is truncated: the question is not answered");
         if (composed.one_datum && !compose->cli->quiet)
-            cli_say(compose->cli, "the data make no difference here: composed with one of them");
+            cli_say(compose->cli, "the data values make no difference: composed with one of them");
         say_initial(compose, &composed);
         code = code_for(compose, &composed);
     } else if (!unsafe && !(status == GORDIAN_STATUS_IO && to.failure)) {
@@ -237,11 +236,11 @@ static int compose_all(struct compose *compose, char **paths, size_t count)
 static int take_question(struct compose *compose)
 {
     if ((compose->check != NULL) + (compose->ltl != NULL) + (compose->best != NULL) > 1)
-        return cli_misuse(compose->cli, "--check, --ltl, --best: one question at a time");
+        return cli_misuse(compose->cli, "--check, --ltl, --best: give only one");
     if (compose->fair != NOT_GIVEN && !compose->ltl)
-        return cli_misuse(compose->cli, "--fair is for --ltl");
+        return cli_misuse(compose->cli, "--fair needs --ltl");
     if (compose->semiring != NOT_GIVEN && !compose->best)
-        return cli_misuse(compose->cli, "--semiring is for --best");
+        return cli_misuse(compose->cli, "--semiring needs --best");
     /* The words of --fair and --semiring are in the order of these enumerators. */
     unsigned fairness = compose->fair != NOT_GIVEN ? compose->fair : GORDIAN_FAIRNESS_WEAK;
     unsigned semiring = compose->semiring != NOT_GIVEN ? compose->semiring + 1
@@ -265,9 +264,9 @@ static int check_options(struct compose *compose)
         compose->format = gordian_format_of(compose->file);
     compose->quick |= compose->reduce;
     if (compose->reduce && compose->full)
-        return cli_misuse(cli, "--reduce leaves states out, --full wants them all");
+        return cli_misuse(cli, "--reduce omits states and --full needs all: give one of them");
     if (compose->reduce && cli->engine && strcmp(cli->engine, "auto") != 0)
-        return cli_misuse(cli, "--reduce has a search of its own: leave --engine out");
+        return cli_misuse(cli, "--reduce has its own search: omit --engine");
     if (compose->file && compose->format == GORDIAN_FORMAT_NONE)
         return cli_misuse(
             cli,
@@ -275,9 +274,9 @@ static int check_options(struct compose *compose)
             ".treo",
             compose->file);
     if (compose->file && compose->dot)
-        return cli_misuse(cli, "--dot draws to standard output: use it or -o");
+        return cli_misuse(cli, "--dot writes to standard output: give --dot or -o");
     if (compose->dot && cli->json)
-        return cli_misuse(cli, "--dot and --json both want standard output");
+        return cli_misuse(cli, "--dot and --json both write to standard output: give one of them");
     if (compose->circuit && !compose->dot && !compose->file)
         return cli_misuse(cli, "--circuit needs --dot or -o FILE");
     if (compose->circuit && compose->file && compose->format != GORDIAN_FORMAT_CA &&
@@ -287,12 +286,11 @@ static int check_options(struct compose *compose)
                           strrchr(compose->file, '.') + 1);
     if (compose->equal && (compose->dot || compose->file || compose->trace || compose->livelock ||
                            compose->question.formula))
-        return cli_misuse(cli, "--equal compares: it goes with --hide, --keep and --min only");
+        return cli_misuse(cli, "--equal only works with --hide, --keep and --min");
     if (compose->other && !compose->equal)
-        return cli_misuse(cli, "--other-main is for --equal");
+        return cli_misuse(cli, "--other-main needs --equal");
     if (compose->quick && (compose_needs_graph(compose) || compose->file || compose->dot))
-        return cli_misuse(cli, "--deadlocks counts no transitions: there is nothing to write, "
-                               "hide or minimise");
+        return cli_misuse(cli, "--deadlocks makes no product to write, hide or minimise");
     if (compose->keep)
         compose->hide |= !compose->livelock;
     return EXIT_NOTHING;
@@ -328,51 +326,54 @@ static int compose_main(struct cli *cli, int argc, char **argv)
     const struct option options[] = {
         {"main", 'm', "NAME", "the component to compose, as it is used: main,\n'chain<3>'",
          OPTION_TEXT, &c.main},
-        {"data", 'd', "LIST", "the data values: '0,1' (default: those the text\nmentions, or 0)",
+        {"data", 'd', "LIST", "the data values: '0,1' (default: those in the text,\nor 0)",
          OPTION_TEXT, &c.data},
         {"define", 0, "TEXT",
-         "functions that the text only names: 'f={[0,1] [1,0]}',\n'f=FILE', or a FILE of such "
-         "lines; may be repeated",
+         "define functions that the text only names:\n'f={[0,1] [1,0]}', 'f=FILE', or a FILE of "
+         "such\nlines; may be repeated",
          OPTION_LIST, &c.define},
         {"include", 'I', "FOLDERS",
-         "where to look for imported files, ':' between; may be\nrepeated", OPTION_FOLDERS,
+         "folders to search for imported files, separated by\n':'; may be repeated", OPTION_FOLDERS,
          &c.folders},
-        {"hide", 0, NULL, "hide all names but the ports of the main component", OPTION_FLAG,
+        {"hide", 0, NULL, "hide all names except the ports of the main component", OPTION_FLAG,
          &c.hide},
-        {"keep", 'k', "NAMES", "hide all names but these: 'a,b'", OPTION_TEXT, &c.keep},
+        {"keep", 'k', "NAMES", "hide all names except these: 'a,b'", OPTION_TEXT, &c.keep},
         {"min", 0, NULL, "minimise, up to strong bisimulation", OPTION_FLAG, &c.minimal},
-        {"full", 0, NULL, "every combination of states, reachable or not", OPTION_FLAG, &c.full},
-        {"trace", 't', NULL, "the shortest way to every deadlock", OPTION_FLAG, &c.trace},
-        {"livelock", 0, NULL, "look for cycles of hidden steps", OPTION_FLAG, &c.livelock},
+        {"full", 0, NULL, "compose all combinations of states, also unreachable", OPTION_FLAG,
+         &c.full},
+        {"trace", 't', NULL, "show the shortest path to every deadlock", OPTION_FLAG, &c.trace},
+        {"livelock", 0, NULL, "search for cycles of hidden steps", OPTION_FLAG, &c.livelock},
         {"check", 0, "FORMULA",
          "does this hold? CTL over names that can fire and\nmemory: 'AG (a -> AF b)', 'EF $m = 0'",
          OPTION_TEXT, &c.check},
         {"ltl", 0, "FORMULA",
          "does this hold in every fair run? LTL:\n'G (<a> -> F <b>)', '[] <> $m = 0'", OPTION_TEXT,
          &c.ltl},
-        {"fair", 0, "HOW", "--ltl: which runs are fair: none (all are), weak\n(default) or strong",
-         OPTION_CHOICE, &c.fair, (const char *const[]){"none", "weak", "strong", NULL}},
+        {"fair", 0, "HOW",
+         "with --ltl: fairness of runs: none (all runs), weak\n(default) or strong", OPTION_CHOICE,
+         &c.fair, (const char *const[]){"none", "weak", "strong", NULL}},
         {"best", 0, "FORMULA",
-         "the best way to a state in which this holds, by the\ncosts of #SCA atoms: 'deadlock', "
-         "'$m = 0'",
+         "show the best path to a state in which this holds, by\nthe costs of #SCA atoms: "
+         "'deadlock', '$m = 0'",
          OPTION_TEXT, &c.best},
-        {"semiring", 0, "NAME", "--best: weighted (default), fuzzy or probability", OPTION_CHOICE,
-         &c.semiring, (const char *const[]){"weighted", "fuzzy", "probability", NULL}},
-        {"deadlocks", 0, NULL, "look for deadlocks only: do not count transitions", OPTION_FLAG,
+        {"semiring", 0, "NAME", "with --best: weighted (default), fuzzy or probability",
+         OPTION_CHOICE, &c.semiring,
+         (const char *const[]){"weighted", "fuzzy", "probability", NULL}},
+        {"deadlocks", 0, NULL, "only search for deadlocks: do not count transitions", OPTION_FLAG,
          &c.quick},
         {"reduce", 0, NULL,
-         "look for deadlocks only, and leave out states that\nmake no difference to them",
-         OPTION_FLAG, &c.reduce},
+         "only search for deadlocks, and omit states that make\nno difference to them", OPTION_FLAG,
+         &c.reduce},
         {"equal", 0, NULL, "compare two FILEs up to strong bisimulation", OPTION_FLAG, &c.equal},
-        {"other-main", 0, "NAME", "--equal: the component of the second FILE", OPTION_TEXT,
+        {"other-main", 0, "NAME", "with --equal: the component of the second FILE", OPTION_TEXT,
          &c.other},
-        {"order", 0, "LIST", "compose in this order: '2,1,3' as --explain has\nthem, or 'text'",
+        {"order", 0, "LIST", "compose in this order: '2,1,3' as numbered by\n--explain, or 'text'",
          OPTION_WORD, &c.order, (const char *const[]){"text", NULL}},
-        {"explain", 0, NULL, "show the automata and the order they are composed in", OPTION_FLAG,
+        {"explain", 0, NULL, "show the automata and the order of composition", OPTION_FLAG,
          &c.explain},
         {"stats", 0, NULL,
-         "show how the product branches, how often each name\nfires, and what the run took by "
-         "phases",
+         "show the branching of the product, how often each\nname fires, and the cost of each "
+         "phase",
          OPTION_FLAG, &c.statistics},
         {"output", 'o', "FILE",
          "write the result: FILE.aut, .ca, .dot, .pnml, .mcrl2,\n.pml (Promela) or .treo",
@@ -382,8 +383,8 @@ static int compose_main(struct cli *cli, int argc, char **argv)
          &c.circuit},
         {"max-states", 0, "N", "stop at more states (k, M, G: thousands)", OPTION_U64,
          &c.max_states},
-        {"max-memory", 0, "BYTES", "stop before more memory is used", OPTION_U64, &c.max_memory},
-        {"threads", 0, "N", "as many threads (default: one a core)", OPTION_U32, &c.threads},
+        {"max-memory", 0, "BYTES", "stop before using more memory", OPTION_U64, &c.max_memory},
+        {"threads", 0, "N", "number of threads (default: one per core)", OPTION_U32, &c.threads},
         {0},
     };
     int code, operands = cli_parse(cli, options, argc, argv, &code);
@@ -399,8 +400,8 @@ const struct command command_compose = {
     .operands = "FILE...",
     .summary = "compose constraint automata (Reo circuits); find their deadlocks",
     .about = "Reads a circuit (.treo, automata as .ca, or a net as .pnml) or a graph (.aut),\n"
-             "composes it, and tells its size and its deadlocks, with the shortest way into the\n"
-             "nearest. Several circuits are composed together: they share the names they have in\n"
-             "common. With --equal A B compares two of them.\n",
+             "composes it, and prints its size and its deadlocks, with the shortest path to the\n"
+             "nearest. Several circuits are composed together and share their common names.\n"
+             "--equal A B compares two circuits or graphs.\n",
     .run = compose_main,
 };

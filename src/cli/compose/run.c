@@ -349,35 +349,35 @@ static bool text_of_label(struct output *text, const gordian_circuit *circuit,
                           const uint64_t *label)
 {
     size_t size = gordian_circuit_label_text(circuit, label, NULL, 0) + 1;
-    char *room = output_room(text, size);
-    if (room) {
-        gordian_circuit_label_text(circuit, label, room, size);
+    char *space = output_room(text, size);
+    if (space) {
+        gordian_circuit_label_text(circuit, label, space, size);
         text->used += size;
     }
-    return room != NULL;
+    return space != NULL;
 }
 
 bool text_of_automaton(struct output *text, const gordian_circuit *circuit, size_t automaton)
 {
     size_t size = gordian_circuit_automaton_text(circuit, automaton, NULL, 0) + 1;
-    char *room = output_room(text, size);
-    if (room) {
-        gordian_circuit_automaton_text(circuit, automaton, room, size);
+    char *space = output_room(text, size);
+    if (space) {
+        gordian_circuit_automaton_text(circuit, automaton, space, size);
         text->used += size;
     }
-    return room != NULL;
+    return space != NULL;
 }
 
 bool text_of_state(struct output *text, const gordian_circuit *circuit, size_t automaton,
                    uint32_t state)
 {
     size_t size = gordian_circuit_state_text(circuit, automaton, state, NULL, 0) + 1;
-    char *room = output_room(text, size);
-    if (room) {
-        gordian_circuit_state_text(circuit, automaton, state, room, size);
+    char *space = output_room(text, size);
+    if (space) {
+        gordian_circuit_state_text(circuit, automaton, state, space, size);
         text->used += size;
     }
-    return room != NULL;
+    return space != NULL;
 }
 
 /* ------------------------------------------------------------------ traces */

@@ -228,7 +228,7 @@ static gordian_status print_deadlock(struct compose *compose, const struct compo
             out, " (state %llu)",
             (unsigned long long)(described ? described->number : composed->deadlocks.state));
     if (described && !described->labels)
-        output_text(out, ": stopped before a way there was known\n");
+        output_text(out, ": stopped before a path to it was found\n");
     else if (trace.steps == 0)
         output_text(out, ": at once\n");
     else
@@ -287,7 +287,7 @@ static gordian_status print_livelock(struct compose *compose, const struct compo
                   (unsigned long long)found->states, plural_of(found->states, "state", "states"),
                   trace.steps, plural_of(trace.steps, "step", "steps"));
     write_steps(compose, &trace);
-    output_text(out, "  and then for ever:\n");
+    output_text(out, "  and then forever:\n");
     bool fine = route_of_arcs(&trace, graph, found->cycle, found->cycle_count);
     if (fine)
         write_steps(compose, &trace);
@@ -309,7 +309,7 @@ static void write_answer(struct compose *compose, const gordian_check *check,
     struct output *out = &compose->cli->out;
     if (question->semiring) {
         style_text(&compose->style, out, check->holds ? COLOR_GOOD : COLOR_BAD,
-                   check->holds ? "best way" : "no way");
+                   check->holds ? "best path" : "no path");
         output_format(out, " to %s (%s)", question->formula,
                       compose_semiring_text(question->semiring));
         if (check->holds)
@@ -340,17 +340,17 @@ static gordian_status print_check(struct compose *compose, const struct composed
     }
     write_answer(compose, check, graph);
     if (trace.steps > 0 && !compose->question.semiring)
-        output_text(out, check->holds ? "  as this shows:\n" : "  because of this:\n");
+        output_text(out, check->holds ? "  witness:\n" : "  counterexample:\n");
     write_priced(compose, &trace, check->costs);
     bool fine = route_of_arcs(&trace, graph, check->cycle, check->cycle_count);
     if (fine && check->cycle_count > 0) {
-        output_text(out, check->path_count ? "  and then for ever:\n"
-                         : check->holds    ? "  as this shows, for ever:\n"
-                                           : "  because of this, for ever:\n");
+        output_text(out, check->path_count ? "  and then forever:\n"
+                         : check->holds    ? "  witness, forever:\n"
+                                           : "  counterexample, forever:\n");
         write_steps(compose, &trace);
     } else if (check->dead_end) {
-        output_text(out, check->path_count ? "  and then nothing leads on\n"
-                                           : "  nothing leads on from the beginning\n");
+        output_text(out, check->path_count ? "  and then no transition is possible\n"
+                                           : "  no transition is possible from the start\n");
     }
     output_char(out, '\n');
     route_close(&trace);

@@ -44,12 +44,12 @@ static int bench_main(struct cli *cli, int argc, char **argv)
         {"list", 'l', NULL, "list the benches", OPTION_FLAG, &list},
         {"quick", 0, NULL, "smaller sizes, under a minute for most of them", OPTION_FLAG,
          &bench.quick},
-        {"seed", 's', "N", "where chance starts (default: 1)", OPTION_U64, &bench.seed},
-        {"soak", 0, "SECONDS", "serve: so long at 80 % of the top rate, instead", OPTION_U32,
-         &bench.soak},
+        {"seed", 's', "N", "random seed (default: 1)", OPTION_U64, &bench.seed},
+        {"soak", 0, "SECONDS", "with serve: instead, run this long at 80 % of the top\nrate",
+         OPTION_U32, &bench.soak},
         {"store", 0, "URI",
-         "serve: on PostgreSQL beside a folder, and the lead going\nfrom one to another, "
-         "instead",
+         "with serve: instead, compare PostgreSQL with a folder,\nand measure the time to a new "
+         "leader",
          OPTION_TEXT, &bench.store},
         {"svg", 0, "FILE", "draw the curves into FILE", OPTION_FILE, &bench.svg},
         {0},
@@ -58,7 +58,7 @@ static int bench_main(struct cli *cli, int argc, char **argv)
     if (operands < 0)
         return code;
     if (operands > 1 && !list)
-        return cli_misuse(cli, "one NAME at a time: '%.40s' is one too many", argv[1]);
+        return cli_misuse(cli, "only one NAME is allowed: unexpected '%.40s'", argv[1]);
     bench.name = operands && strcmp(argv[0], "all") != 0 ? argv[0] : NULL;
     return list ? list_benches(cli) : measure_family(cli, &bench);
 }
@@ -66,11 +66,11 @@ static int bench_main(struct cli *cli, int argc, char **argv)
 const struct command command_bench = {
     .name = "bench",
     .operands = "[NAME]",
-    .summary = "measure this machine against the bars and baselines",
+    .summary = "measure this machine against targets and baselines",
     .about =
-        "Measures, with the baselines in the same run: the bench NAME, or all of them, which\n"
-        "\"all\" says, too. --engine limits it to one engine's rows. 'gordian bench --list' shows\n"
-        "the names. With --json the last line tells the machine, the date, the commit and the\n"
+        "Runs the bench NAME, or all of them (no NAME, or \"all\"), with its baselines in the\n"
+        "same run. --engine limits it to the rows of one engine. 'gordian bench --list' lists\n"
+        "the names. With --json the last line has the machine, the date, the commit and the\n"
         "command.\n",
     .run = bench_main,
 };

@@ -169,15 +169,15 @@ static int run_papers(struct papers_command *command, char **names, int count)
     THEN(status, find_items(command, names, count));
     if (status == GORDIAN_OK && command->svg && command->item_count != 1) {
         papers_close(&command->papers);
-        return cli_misuse(cli, "--svg draws one table or figure: name one");
+        return cli_misuse(cli, "--svg draws one table or figure: give its NAME");
     }
     /* Is there any output: a file, a picture, a table? */
     bool used = command->results_path || command->item_count || command->measure ||
                 command->markdown || command->svg || command->pictures;
     if (status == GORDIAN_OK && command->merge_path && !used) {
         papers_close(&command->papers);
-        return cli_misuse(cli, "--merge alone keeps nothing: give --results FILE to write to, or "
-                               "name a table to show");
+        return cli_misuse(
+            cli, "--merge has no effect alone: give --results FILE, or the NAME of a table");
     }
     THEN(status, read_results(command, &file));
     if (status == GORDIAN_OK) {
@@ -205,15 +205,15 @@ static int papers_main(struct cli *cli, int argc, char **argv)
     bench_options_init(&command.bench);
     results_init(&command.results);
     const struct option options[] = {
-        {"markdown", 0, NULL, "all of them as a document", OPTION_FLAG, &command.markdown},
+        {"markdown", 0, NULL, "write all as one Markdown document", OPTION_FLAG, &command.markdown},
         {"merge", 0, "FILE", "add the results of FILE", OPTION_FILE, &command.merge_path},
-        {"pictures", 0, "FOLDER", "draw all that have numbers into FOLDER", OPTION_FOLDER,
+        {"pictures", 0, "FOLDER", "draw all with numbers into FOLDER", OPTION_FOLDER,
          &command.pictures},
-        {"quick", 0, NULL, "--run: leave out what takes long", OPTION_FLAG, &command.bench.quick},
-        {"results", 0, "FILE", "take recorded results from FILE; --run and --merge\nwrite to it",
+        {"quick", 0, NULL, "with --run: omit long measurements", OPTION_FLAG, &command.bench.quick},
+        {"results", 0, "FILE", "read recorded results from FILE; --run and --merge\nwrite to it",
          OPTION_FILE, &command.results_path},
-        {"run", 0, NULL, "measure now: the ones named, or all", OPTION_FLAG, &command.measure},
-        {"svg", 0, "FILE", "draw the one that is named into FILE", OPTION_FILE, &command.svg},
+        {"run", 0, NULL, "measure the named ones now, or all", OPTION_FLAG, &command.measure},
+        {"svg", 0, "FILE", "draw the named table or figure into FILE", OPTION_FILE, &command.svg},
         {0},
     };
     int code, operands = cli_parse(cli, options, argc, argv, &code);
@@ -227,10 +227,10 @@ static int papers_main(struct cli *cli, int argc, char **argv)
 const struct command command_papers = {
     .name = "papers",
     .operands = "[NAME]...",
-    .summary = "the papers' tables and figures by number, ours beside them",
+    .summary = "show the papers' tables and figures, and our measurements",
     .about =
-        "Lists the tables and figures of the five papers, or shows those named (3.3, thesis/3.3,\n"
-        "article/fig8, a paper's name for all of it): the paper's numbers, what was measured here\n"
-        "for the same work, speed-ups, what differs, and where the paper slips.\n",
+        "Lists the tables and figures of the five papers, or shows the named ones (3.3,\n"
+        "thesis/3.3, article/fig8, or a paper's name for all of it): the paper's numbers, our\n"
+        "measurements of the same work, speed-ups, differences, and errors in the paper.\n",
     .run = papers_main,
 };

@@ -41,10 +41,10 @@ static struct lists *lists_open(const struct makespan *makespan)
 {
     const char *const options[] = {makespan->loops, makespan->values, makespan->calls,
                                    makespan->unit};
-    size_t room = 0;
+    size_t capacity = 0;
     for (size_t i = 0; i < 4; i++)
-        room += options[i] ? strlen(options[i]) + 1 : 0;
-    struct lists *lists = calloc(1, sizeof *lists + room);
+        capacity += options[i] ? strlen(options[i]) + 1 : 0;
+    struct lists *lists = calloc(1, sizeof *lists + capacity);
     if (lists)
         lists->free = lists->text;
     return lists;
@@ -85,7 +85,8 @@ static int read_calls(struct makespan *makespan, struct lists *lists, char *rest
         gordian_error error = {0};
         char *equals = strchr(item, '=');
         if (!equals || equals == item)
-            return cli_misuse(makespan->cli, "--call: '%.60s' is not NAME=LETTERS", item);
+            return cli_misuse(makespan->cli, "--call: '%.60s' is not of the form NAME=LETTERS",
+                              item);
         if (lists->call_count == LIST_MAX)
             return cli_misuse(makespan->cli, "--call: more than %u names", LIST_MAX);
         char **letters = &lists->letters[lists->call_count];
@@ -120,7 +121,8 @@ static int add_units(struct makespan *makespan, struct lists *lists)
         gordian_error error = {0};
         char *equals = strchr(item, '=');
         if (!equals)
-            return cli_misuse(makespan->cli, "--unit: '%.60s' is not PATTERN=LETTERS", item);
+            return cli_misuse(makespan->cli, "--unit: '%.60s' is not of the form PATTERN=LETTERS",
+                              item);
         *equals = '\0';
         if (gordian_ptx_table_add(lists->table, item, equals + 1, &error) != GORDIAN_OK)
             return cli_fail(makespan->cli, "--unit", &error);

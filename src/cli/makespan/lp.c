@@ -41,11 +41,11 @@ int makespan_check_solver(struct makespan *makespan)
     for (size_t i = 0; !known && lp_solver_name(i); i++)
         known = strcmp(wanted, lp_solver_name(i)) == 0;
     if (!known)
-        return cli_misuse(makespan->cli, "--solver: '%.40s' is none of auto, cbc, highs, glpsol",
+        return cli_misuse(makespan->cli, "--solver: '%.40s' is not one of auto, cbc, highs, glpsol",
                           wanted);
     if (!wanted || lp_solver_available(wanted))
         return EXIT_NOTHING;
-    cli_say(makespan->cli, "--solver %s: there is none in the PATH", wanted);
+    cli_say(makespan->cli, "--solver %s: not found in PATH", wanted);
     return EXIT_UNAVAILABLE;
 }
 

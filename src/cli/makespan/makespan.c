@@ -64,12 +64,12 @@ static const char *choose_engine(struct makespan *makespan)
     bool automatic = strcmp(cli->engine, "auto") == 0;
     bool relaxed = makespan->issue > 1 || makespan_varies(makespan);
     if (makespan->exact && makespan->published) {
-        cli_misuse(cli, "--exact and --published ask for different things");
+        cli_misuse(cli, "--exact and --published: give only one");
         return NULL;
     }
     if (makespan->exact && !automatic && strcmp(cli->engine, "exact") != 0 &&
         strcmp(cli->engine, "relax") != 0) {
-        cli_misuse(cli, "--exact and --engine %.40s ask for different things", cli->engine);
+        cli_misuse(cli, "--exact and --engine %.40s: give only one", cli->engine);
         return NULL;
     }
     if (!automatic || (!makespan->exact && !makespan->published))
@@ -105,7 +105,7 @@ static int read_options(struct makespan *makespan, struct makespan_log *log,
     THEN_CODE(code,
               read_number(makespan, "temperature", makespan->temperature, &options->temperature));
     if (code == EXIT_NOTHING && makespan->seconds && seconds * 1e9 < 1)
-        code = cli_misuse(cli, "--seconds: more than 0");
+        code = cli_misuse(cli, "--seconds: must be more than 0");
     options->max_ns = (uint64_t)(seconds * 1e9);
     if (options->max_memory == 0) { /* leave some memory to other programs */
         struct machine machine;
@@ -157,9 +157,9 @@ static gordian_status solve_best(gordian_makespan *problem, const gordian_makesp
 }
 
 /* The same, where the best case distributes the blocks differently. */
-static gordian_status solve_beside(const struct makespan *makespan, gordian_makespan *problem,
-                                   const gordian_makespan_options *options,
-                                   struct makespan_report *all, gordian_error *error)
+static gordian_status solve_best_case(const struct makespan *makespan, gordian_makespan *problem,
+                                      const gordian_makespan_options *options,
+                                      struct makespan_report *all, gordian_error *error)
 {
     gordian_makespan *other;
     if (makespan->best)
@@ -187,7 +187,7 @@ static int solve(struct makespan *makespan, gordian_makespan *problem)
     THEN_CODE(code, makespan_log_open(&log, makespan));
     TRY_CODE(code);
     interrupt_catch(&before);
-    gordian_status status = solve_beside(makespan, problem, &options, &all, &error);
+    gordian_status status = solve_best_case(makespan, problem, &options, &all, &error);
     THEN(status, gordian_makespan_solve(problem, &options, &answer, &error));
     interrupt_release(&before);
     progress_clear(&makespan->cli->progress);
@@ -196,14 +196,14 @@ static int solve(struct makespan *makespan, gordian_makespan *problem)
         return cli_fail(makespan->cli, NULL, &error);
     TRY_CODE(code);
     static const char *const why[] = {
-        [GORDIAN_MAKESPAN_STOP_TIME] = "the time is up",
-        [GORDIAN_MAKESPAN_STOP_MEMORY] = "no more memory may be had",
+        [GORDIAN_MAKESPAN_STOP_TIME] = "time limit reached",
+        [GORDIAN_MAKESPAN_STOP_MEMORY] = "memory limit reached",
         [GORDIAN_MAKESPAN_STOP_STOPPED] = "interrupted",
     };
     if (answer.note && answer.note[0] && !makespan->cli->quiet)
         cli_say(makespan->cli, "engine '%s': %s", answer.engine, answer.note);
     if (answer.stop != GORDIAN_MAKESPAN_STOP_DONE && !makespan->cli->quiet)
-        cli_say(makespan->cli, "stopped: %s; the interval and the schedule are what is known",
+        cli_say(makespan->cli, "stopped: %s; the interval and the schedule are the best so far",
                 why[answer.stop]);
     all.length = makespan->best ? answer.upper : answer.lower;
     code = makespan_ask_solver(makespan, &all);
@@ -222,7 +222,8 @@ static int read_witness(struct makespan *makespan, uint32_t *witness, size_t *co
         uint64_t value;
         const char *why;
         if (!parse_u64(text, length, &value, &why) || value == 0 || value > UINT32_MAX)
-            return cli_misuse(makespan->cli, "--witness: '%.*s' is not a warp: they count from 1",
+            return cli_misuse(makespan->cli,
+                              "--witness: '%.*s' is not a warp: warps are numbered from 1",
                               (int)(length < 40 ? length : 40), text);
         witness[(*count)++] = (uint32_t)value;
         text += length;
@@ -233,26 +234,26 @@ static int read_witness(struct makespan *makespan, uint32_t *witness, size_t *co
 /* Reports the schedule of the string of --witness. */
 static int build(struct makespan *makespan, gordian_makespan *problem)
 {
-    size_t room = strlen(makespan->witness) / 2 + 1, count;
-    uint32_t *witness = malloc(3 * room * sizeof *witness);
+    size_t capacity = strlen(makespan->witness) / 2 + 1, count;
+    uint32_t *witness = malloc(3 * capacity * sizeof *witness);
     gordian_makespan_answer answer = {.engine = "build", .note = "", .exact = false};
     struct makespan_report all = {.problem = problem, .answer = &answer};
     gordian_error error = {0};
     if (!witness)
         return cli_no_memory(makespan->cli);
-    uint32_t *cycles = witness + room;
+    uint32_t *cycles = witness + capacity;
     int code = read_witness(makespan, witness, &count);
     if (code == EXIT_NOTHING &&
         gordian_makespan_build(problem, witness, count, cycles, &all.length, &error) != GORDIAN_OK)
         code = cli_fail(makespan->cli, NULL, &error);
     if (code == EXIT_NOTHING) {
         /* Numbers the pieces of each warp in order. */
-        uint32_t *pieces = cycles + room;
+        uint32_t *pieces = cycles + capacity;
         uint32_t done[GORDIAN_MAKESPAN_MAX_WARPS + 1] = {0};
         for (size_t i = 0; i < count; i++)
             pieces[i] = ++done[witness[i]];
         answer.lower = answer.upper = all.length;
-        answer.pieces = cycles + room;
+        answer.pieces = cycles + capacity;
         answer.witness = witness;
         answer.cycles = cycles;
         answer.witness_count = count;
@@ -271,7 +272,8 @@ static int too_long(struct makespan *makespan)
         uint64_t repeats;
         char letter = (char)('A' + i);
         if (makespan->ptx.most[i] && makespan_units_of(makespan, letter, &repeats) == 0) {
-            cli_say(makespan->cli, "the path needs a unit '%c', and there are none", letter);
+            cli_say(makespan->cli, "the path needs a unit '%c', which the model does not have",
+                    letter);
             return EXIT_MISUSE;
         }
     }
@@ -291,7 +293,8 @@ static int check_units(struct makespan *makespan)
         char letter = makespan->kernel[i], message[80];
         if (makespan_units_of(makespan, letter, &repeats) > 0)
             continue;
-        snprintf(message, sizeof message, "this needs a unit '%c', and there are none", letter);
+        snprintf(message, sizeof message, "this needs a unit '%c', which the model does not have",
+                 letter);
         cli_say_at(makespan->cli, makespan->source, makespan->ptx.lines[i], 1, message);
         return EXIT_MISUSE;
     }
@@ -315,7 +318,7 @@ static int list_loops(struct makespan *makespan)
         output_char(&makespan->cli->out, '\n');
     }
     if (ptx->note_count == 0 && !makespan->cli->json && !makespan->cli->quiet)
-        cli_say(makespan->cli, "there are no loops on this way");
+        cli_say(makespan->cli, "there are no loops on this path");
     return EXIT_NOTHING;
 }
 
@@ -379,11 +382,11 @@ static int count_warps(struct makespan *makespan)
     struct cli *cli = makespan->cli;
     uint32_t size = makespan->warp_size, threads = makespan->block_threads;
     if (size == 0 || threads == 0 || makespan->issue == 0)
-        return cli_misuse(cli, "--warp-size, --threads-per-block and --issue are at least 1");
+        return cli_misuse(cli, "--warp-size, --threads-per-block and --issue must be at least 1");
     if (threads == NOT_GIVEN)
         return EXIT_NOTHING;
     if (makespan->warps != NOT_GIVEN)
-        return cli_misuse(cli, "--warps and --threads-per-block: one or the other");
+        return cli_misuse(cli, "--warps and --threads-per-block: give only one");
     makespan->warps = threads / size + (threads % size != 0);
     return EXIT_NOTHING;
 }
@@ -396,7 +399,7 @@ static int choose_subject(struct makespan *makespan, const char *file)
     if (given == 0)
         return cli_misuse(cli, "give --kernel LETTERS, a FILE of code, or --own");
     if (given > 1)
-        return cli_misuse(cli, "--kernel, a FILE and --own: one at a time");
+        return cli_misuse(cli, "--kernel, FILE and --own: give only one");
     if (makespan->own && !makespan->chip && !makespan->units && !makespan->lanes)
         makespan->chip = OWN_CHIP;
     if (makespan->own && !makespan->clock)
@@ -407,17 +410,18 @@ static int choose_subject(struct makespan *makespan, const char *file)
     if (makespan->multiprocessors == NOT_GIVEN)
         makespan->multiprocessors = makespan->own ? OWN_MULTI : 1;
     if (makespan->own && (makespan->size == 0 || makespan->multiprocessors == 0))
-        return cli_misuse(cli, "--size and --multiprocessors are at least 1");
+        return cli_misuse(cli, "--size and --multiprocessors must be at least 1");
     bool nothing = makespan->warps == 0;
     if (makespan->warps == NOT_GIVEN)
         makespan->warps = 0;
     TRY_CODE(makespan_read_machine(makespan));
     if (nothing)
-        return cli_misuse(cli, "--warps: at least 1");
+        return cli_misuse(cli, "--warps: must be at least 1");
     if (makespan->list_loops && makespan->kernel)
-        return cli_misuse(cli, "--loops is for code");
+        return cli_misuse(cli, "--loops needs code");
     if (makespan->warps == 0 && !makespan->string && !makespan->list_loops)
-        return cli_misuse(cli, "how many warps? Give --warps, or a --chip for as many as it holds");
+        return cli_misuse(
+            cli, "the number of warps is missing: give --warps, or --chip for its maximum");
     TRY_CODE(makespan_deal(makespan));
     return makespan->kernel ? expand_kernel(makespan) : makespan_read_code(makespan, file);
 }
@@ -440,34 +444,34 @@ static struct option *model_options(struct makespan *m, struct option *to)
 {
     const struct option options[] = {
         {"kernel", 'k', "LETTERS",
-         "what every warp runs: a letter for the unit of each\ninstruction; L5C9 repeats them",
+         "code of a warp: a letter for the unit of each\ninstruction; L5C9 repeats them",
          OPTION_TEXT, &m->kernel},
-        {"warps", 'w', "N", "how many warps run it", OPTION_U32, &m->warps},
-        {"threads-per-block", 0, "N", "the same as threads of a block", OPTION_U32,
+        {"warps", 'w', "N", "number of warps", OPTION_U32, &m->warps},
+        {"threads-per-block", 0, "N", "number of warps, given as threads of a block", OPTION_U32,
          &m->block_threads},
         {"warp-size", 0, "N", "threads of a warp (default: 32)", OPTION_U32, &m->warp_size},
-        {"units", 'u', "LIST", "L=1,C=4: instructions of each kind that start a cycle", OPTION_TEXT,
+        {"units", 'u', "LIST", "L=1,C=4: instructions of each kind started per cycle", OPTION_TEXT,
          &m->units},
-        {"lanes", 'l', "LIST", "L=16,C=32: the same as units of hardware, one a thread",
-         OPTION_TEXT, &m->lanes},
+        {"lanes", 'l', "LIST", "L=16,C=32: the same in hardware lanes, one per thread", OPTION_TEXT,
+         &m->lanes},
         {"latency", 0, "LIST",
-         "D=2,L=1..4: cycles that an instruction keeps its unit;\nwith two numbers any from the "
-         "one to the other",
+         "D=2,L=1..4: cycles that an instruction occupies its\nunit; a range allows any of its "
+         "values",
          OPTION_TEXT, &m->latency},
-        {"schedulers", 0, "N", "instructions that start a cycle in all; none: no bound\n(default)",
+        {"schedulers", 0, "N", "total instructions started per cycle; none: no bound\n(default)",
          OPTION_TEXT, &m->schedulers},
-        {"issue", 0, "N", "instructions of a warp that start a cycle (default: 1)", OPTION_U32,
+        {"issue", 0, "N", "instructions of a warp started per cycle (default: 1)", OPTION_U32,
          &m->issue},
-        {"blocks", 0, "N", "so many blocks of these warps, dealt out when they start", OPTION_U32,
+        {"blocks", 0, "N", "number of blocks of these warps, assigned at the start", OPTION_U32,
          &m->blocks},
-        {"multiprocessors", 0, "N", "to so many multiprocessors (default: 1; --own: 132)",
+        {"multiprocessors", 0, "N", "number of multiprocessors (default: 1; --own: 132)",
          OPTION_U32, &m->multiprocessors},
-        {"resident", 0, "N", "at most so many blocks to one (default: dealt out evenly)",
-         OPTION_U32, &m->resident},
-        {"chip", 'c', "NAME", "all of these from a real chip; what is given counts more",
-         OPTION_WORD, &m->chip, m->chips},
+        {"resident", 0, "N", "most blocks per multiprocessor (default: even share)", OPTION_U32,
+         &m->resident},
+        {"chip", 'c', "NAME", "take these values from a real chip; options override", OPTION_WORD,
+         &m->chip, m->chips},
         {"chips", 0, NULL, "list the chips", OPTION_FLAG, &m->list_chips},
-        {"unpipelined", 0, NULL, "units of the chip are busy until the result is there",
+        {"unpipelined", 0, NULL, "units of the chip are busy until the result is ready",
          OPTION_FLAG, &m->unpipelined},
     };
     return options_append(to, options, sizeof options / sizeof *options);
@@ -476,24 +480,28 @@ static struct option *model_options(struct makespan *m, struct option *to)
 static struct option *search_options(struct makespan *m, struct option *to)
 {
     const struct option options[] = {
-        {"exact", 'x', NULL, "go on until the interval is closed", OPTION_FLAG, &m->exact},
-        {"best", 'b', NULL, "the shortest schedule instead of the longest", OPTION_FLAG, &m->best},
-        {"seconds", 0, "S", "stop then (default: 20 unless --exact or --engine)", OPTION_TEXT,
+        {"exact", 'x', NULL, "run until the lower and upper bound are equal", OPTION_FLAG,
+         &m->exact},
+        {"best", 'b', NULL, "find the shortest schedule instead of the longest", OPTION_FLAG,
+         &m->best},
+        {"seconds", 0, "S", "time limit (default: 20 unless --exact or --engine)", OPTION_TEXT,
          &m->seconds},
-        {"max-memory", 0, "BYTES", "stop there (default: 3/4 of the machine's)", OPTION_U64,
+        {"max-memory", 0, "BYTES", "memory limit (default: 3/4 of the machine's)", OPTION_U64,
          &m->max_memory},
-        {"threads", 't', "N", "threads to use (default: one a core)", OPTION_U32, &m->threads},
-        {"seed", 's', "N", "where chance starts (default: 1)", OPTION_U64, &m->seed},
-        {"chains", 0, "N", "annealing: independent searches (default: 8)", OPTION_U32, &m->chains},
-        {"evaluations", 0, "N", "annealing: schedules of each search (default: 2M)", OPTION_U64,
+        {"threads", 't', "N", "number of threads (default: one per core)", OPTION_U32, &m->threads},
+        {"seed", 's', "N", "random seed (default: 1)", OPTION_U64, &m->seed},
+        {"chains", 0, "N", "annealing: number of independent searches (default: 8)", OPTION_U32,
+         &m->chains},
+        {"evaluations", 0, "N", "annealing: schedules per search (default: 2M)", OPTION_U64,
          &m->evaluations},
-        {"temperature", 0, "T", "annealing: to start from (default: 0.3)", OPTION_TEXT,
+        {"temperature", 0, "T", "annealing: initial temperature (default: 0.3)", OPTION_TEXT,
          &m->temperature},
         {"published", 0, NULL, "annealing: exactly as published", OPTION_FLAG, &m->published},
         {"start", 0, "NAME",
-         "annealing: round-robin, fixed-priority, most-pending,\nrandom; all (default): in turn",
+         "annealing: initial schedule: round-robin,\nfixed-priority, most-pending, random; all "
+         "(default):\nin turn",
          OPTION_CHOICE, &m->start, m->starts},
-        {"witness", 0, "WARPS", "only build the schedule of this string of warps", OPTION_TEXT,
+        {"witness", 0, "WARPS", "only build the schedule of this sequence of warps", OPTION_TEXT,
          &m->witness},
     };
     return options_append(to, options, sizeof options / sizeof *options);
@@ -502,16 +510,16 @@ static struct option *search_options(struct makespan *m, struct option *to)
 static struct option *shown_options(struct makespan *m, struct option *to)
 {
     const struct option options[] = {
-        {"schedule", 0, NULL, "show the schedule, however long", OPTION_FLAG, &m->schedule},
+        {"schedule", 0, NULL, "show the schedule, even a long one", OPTION_FLAG, &m->schedule},
         {"svg", 0, "FILE", "draw the schedule into FILE", OPTION_FILE, &m->svg},
         {"csv", 0, "FILE", "write the schedule to FILE as a table", OPTION_FILE, &m->csv},
         {"log", 0, "FILE", "write each chain's improvements with their times to FILE", OPTION_FILE,
          &m->log},
-        {"lp", 0, "FILE", "only write the question to FILE as an integer program", OPTION_FILE,
+        {"lp", 0, "FILE", "only write the problem to FILE as an integer program", OPTION_FILE,
          &m->lp},
-        {"solver", 0, "NAME", "ask a solver, too: auto, cbc, highs or glpsol", OPTION_WORD,
+        {"solver", 0, "NAME", "also run a solver: auto, cbc, highs or glpsol", OPTION_WORD,
          &m->solver, solvers},
-        {"clock", 0, "MHZ", "tell times, too", OPTION_TEXT, &m->clock},
+        {"clock", 0, "MHZ", "also print times, at this clock rate", OPTION_TEXT, &m->clock},
     };
     return options_append(to, options, sizeof options / sizeof *options);
 }
@@ -521,34 +529,33 @@ static struct option *code_options(struct makespan *m, struct option *to)
     const struct option options[] = {
         {"entry", 0, "NAME", "code: the kernel (default: the only one)", OPTION_TEXT, &m->entry},
         {"path", 0, "PATH",
-         "code: longest (default), fall (take no branch), or the\nlabels to branch "
-         "to, with commas between",
+         "code: longest (default), fall (take no branch), or the\nlabels to branch to, separated "
+         "by commas",
          OPTION_WORD, &m->path, paths},
         {"from", 0, "PLACE", "code: start at this label or loop", OPTION_TEXT, &m->from},
         {"to", 0, "PLACE", "code: end before this label or loop", OPTION_TEXT, &m->to},
         {"avoid", 0, "PLACE", "code: never pass this label or loop", OPTION_TEXT, &m->avoid},
         {"loop", 0, "LIST",
-         "code: NAME=N,...: how often heads of loops are passed;\nNAME is a label, "
-         "FILE:LINE, FUNCTION or FUNCTION/N",
+         "code: NAME=N,...: bounds of loops, as times the head is\nreached; NAME: label, "
+         "FILE:LINE, FUNCTION, FUNCTION/N",
          OPTION_TEXT, &m->loops},
-        {"loops", 0, NULL, "code: only list the loops, and the bounds that were found", OPTION_FLAG,
+        {"loops", 0, NULL, "code: only list the loops and their bounds", OPTION_FLAG,
          &m->list_loops},
         {"set", 0, "LIST", "code: NAME=N,...: parameters and special registers", OPTION_TEXT,
          &m->values},
-        {"call", 0, "LIST", "code: NAME=LETTERS,...: functions that are elsewhere", OPTION_TEXT,
-         &m->calls},
+        {"call", 0, "LIST", "code: NAME=LETTERS,...: external functions", OPTION_TEXT, &m->calls},
         {"unit", 0, "LIST", "code: PATTERN=LETTERS,...: units of instructions", OPTION_TEXT,
          &m->unit},
-        {"table", 0, "FILE", "code: such a list from a file, a pattern a line", OPTION_FILE,
+        {"table", 0, "FILE", "code: read the --unit list from FILE, one per line", OPTION_FILE,
          &m->table},
-        {"nvcc", 0, "WORDS", "code: options for nvcc, for a .cu", OPTION_TEXT, &m->nvcc},
-        {"string", 0, NULL, "only print the string that the code comes to", OPTION_FLAG,
-         &m->string},
-        {"own", 0, NULL, "Gordian's own detection kernel: a bound for one event", OPTION_FLAG,
+        {"nvcc", 0, "WORDS", "code: options for nvcc, to compile a .cu", OPTION_TEXT, &m->nvcc},
+        {"string", 0, NULL, "only print the letters of the code", OPTION_FLAG, &m->string},
+        {"own", 0, NULL, "use Gordian's detection kernel: a bound for one event", OPTION_FLAG,
          &m->own},
-        {"event", 0, "KIND", "of --own: grant, block (default), hand-over, cancel,\nrebuild",
+        {"event", 0, "KIND", "with --own: grant, block (default), hand-over, cancel,\nrebuild",
          OPTION_CHOICE, &m->event, m->events},
-        {"size", 0, "N", "of --own: resources and processes (default: 8192)", OPTION_U32, &m->size},
+        {"size", 0, "N", "with --own: resources and processes (default: 8192)", OPTION_U32,
+         &m->size},
     };
     return options_append(to, options, sizeof options / sizeof *options);
 }
@@ -582,7 +589,7 @@ static int makespan_main(struct cli *cli, int argc, char **argv)
     if (m.list_chips)
         return makespan_list_chips(cli);
     if (operands > 1)
-        return cli_misuse(cli, "one FILE at a time: '%.40s' is one too many", argv[1]);
+        return cli_misuse(cli, "only one FILE is allowed: unexpected '%.40s'", argv[1]);
     return start(&m, operands ? argv[0] : NULL);
 }
 
@@ -590,10 +597,11 @@ const struct command command_makespan = {
     .name = "makespan",
     .operands = "[FILE]",
     .summary = "bound how long GPU warps can take on one multiprocessor",
-    .about = "Tells how long a group of warps can take on one streaming multiprocessor, whatever\n"
-             "order its schedulers choose: a schedule that takes so long, a bound that none\n"
-             "exceeds, and whether they meet. What a warp runs is given as letters (--kernel:\n"
-             "L load/store, C cores, S special functions, D double precision, T tensor cores),\n"
-             "or comes from a FILE of PTX, or of CUDA C++ (.cu) where there is nvcc.\n",
+    .about =
+        "Bounds how long a group of warps can take on one streaming multiprocessor, whatever\n"
+        "order its schedulers choose: a worst-case schedule, an upper bound, and whether the\n"
+        "two are equal. The code of a warp is given as letters (--kernel: L load/store, C\n"
+        "cores, S special functions, D double precision, T tensor cores), or read from a FILE\n"
+        "of PTX, or of CUDA C++ (.cu) if nvcc is installed.\n",
     .run = makespan_main,
 };

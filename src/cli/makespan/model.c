@@ -172,14 +172,14 @@ int makespan_read_machine(struct makespan *makespan)
 {
     int code = makespan->chip ? read_chip(makespan) : EXIT_NOTHING;
     if (code == EXIT_NOTHING && makespan->unpipelined && !makespan->chip)
-        code = cli_misuse(makespan->cli, "--unpipelined takes its latencies from a --chip");
+        code = cli_misuse(makespan->cli, "--unpipelined needs --chip");
     THEN_CODE(code, read_list(makespan, "units", makespan->units));
     THEN_CODE(code, read_list(makespan, "lanes", makespan->lanes));
     THEN_CODE(code, read_list(makespan, "latency", makespan->latency));
     bool only_code = makespan->string || makespan->list_loops; /* they need no machine */
     if (code == EXIT_NOTHING && !makespan->chip && !makespan->units && !makespan->lanes &&
         !only_code)
-        code = cli_misuse(makespan->cli, "which units are there? Give --units, --lanes or --chip");
+        code = cli_misuse(makespan->cli, "the units are missing: give --units, --lanes or --chip");
     THEN_CODE(code, read_schedulers(makespan));
     THEN_CODE(code, read_clock(makespan));
     return code;
@@ -212,15 +212,17 @@ int makespan_deal(struct makespan *makespan)
     if (makespan->blocks == 0 && makespan->resident == 0)
         return EXIT_NOTHING;
     if (makespan->own)
-        return cli_misuse(makespan->cli, "--blocks and --resident are not for --own");
+        return cli_misuse(makespan->cli, "--blocks and --resident do not work with --own");
     if (gordian_makespan_fullest(&dealing, GORDIAN_MAKESPAN_GOAL_WORST, &worst, &error) !=
             GORDIAN_OK ||
         gordian_makespan_fullest(&dealing, GORDIAN_MAKESPAN_GOAL_BEST, &best, &error) != GORDIAN_OK)
         return cli_misuse(makespan->cli, "--blocks: %s", error.message);
     uint32_t most = worst > best ? worst : best;
     if (makespan->warps > GORDIAN_MAKESPAN_MAX_WARPS / most)
-        return cli_misuse(makespan->cli, "--blocks: %u blocks of %u warps on one are more than %d",
-                          most, makespan->warps, GORDIAN_MAKESPAN_MAX_WARPS);
+        return cli_misuse(
+            makespan->cli,
+            "--blocks: %u blocks of %u warps on one multiprocessor are more than %d warps", most,
+            makespan->warps, GORDIAN_MAKESPAN_MAX_WARPS);
     makespan->block_warps = makespan->warps;
     makespan->fullest = makespan->best ? best : worst;
     makespan->best_warps = makespan->block_warps * best;

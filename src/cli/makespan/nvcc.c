@@ -41,8 +41,7 @@ static int compile_to(struct makespan *makespan, const char *path, const char *t
     size_t count = 0;
     find_nvcc(nvcc, sizeof nvcc);
     if (access(nvcc, X_OK) != 0) {
-        cli_say(makespan->cli,
-                "a .cu file needs nvcc: '%s': %s (give the file as PTX, or set NVCC)", nvcc,
+        cli_say(makespan->cli, "a .cu file needs nvcc: '%s': %s: give PTX, or set NVCC", nvcc,
                 strerror(errno));
         return EXIT_UNAVAILABLE;
     }

@@ -107,7 +107,7 @@ static void makespan_table(struct makespan *makespan, const struct makespan_repo
     uint32_t fit = cycles_that_fit(makespan, report->length);
     table.grid = fill_grid(makespan, report, table.kernel);
     if (!table.grid) {
-        cli_say(makespan->cli, "no memory to show the schedule");
+        cli_say(makespan->cli, "out of memory: the schedule is not shown");
         return;
     }
     for (table.from = 1; table.from <= report->length; table.from = table.end) {
@@ -244,13 +244,13 @@ size_t makespan_assumed(const struct makespan *makespan, const char *lines[MAKES
 {
     size_t count = 0;
     lines[count++] = "all warps take this path, and the threads of a warp together";
-    lines[count++] = "memory answers at once: a load or store costs its unit and no more";
+    lines[count++] = "memory answers at once: a load or store only costs its unit";
     if (!makespan->path || strcmp(makespan->path, "longest") == 0)
-        lines[count++] = "at every branch the way with the most cycles is taken";
+        lines[count++] = "each branch takes the path with the most cycles";
     if (makespan->own)
-        lines[count++] = "what the kernel waits for (commands, other blocks) is there at once";
+        lines[count++] = "the kernel never waits for commands or other blocks";
     if (makespan->ptx.barriers)
-        lines[count++] = "barriers are passed at once; the bound for any path holds with them";
+        lines[count++] = "barriers take no time; the bound for any path includes them";
     return count;
 }
 
@@ -316,5 +316,5 @@ void makespan_text(struct makespan *makespan, const struct makespan_report *repo
     if (wanted || report->length <= cycles_that_fit(makespan, report->length))
         makespan_table(makespan, report);
     else if (!makespan->cli->quiet && !makespan->svg && !makespan->csv)
-        output_text(out, "\n--schedule shows a schedule that takes so long; --svg draws it\n");
+        output_text(out, "\n--schedule shows such a schedule; --svg draws it\n");
 }

@@ -42,7 +42,7 @@ int part_run(struct cli *cli, int argc, char **argv)
 {
     char path[PATH_MAX];
     if (cli_is_mpi()) {
-        cli_say(cli, "gordian-mpi does not do this: gordian does");
+        cli_say(cli, "gordian-mpi has no such command: use gordian");
         return EXIT_UNAVAILABLE;
     }
     if (!part_find(cli->command->part, path, sizeof path))

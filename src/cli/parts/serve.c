@@ -1,8 +1,8 @@
 /* Commands of gordian-serve. */
 #include "cli/parts/part.h"
 
-PART_COMMAND(serve, "", "run the service: programs send events and are told when they deadlock",
+PART_COMMAND(serve, "", "run the service: reports deadlocks of the programs that use it",
              "gordian-serve");
-PART_COMMAND(incidents, "", "the history of deadlocks a service has kept", "gordian-serve");
+PART_COMMAND(incidents, "", "show the history of deadlocks of a service", "gordian-serve");
 PART_COMMAND(send, "[FILE]", "stream a trace to a running service", "gordian-serve");
 PART_COMMAND(tail, "", "show what happens in a running service, as it happens", "gordian-serve");

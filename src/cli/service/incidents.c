@@ -157,7 +157,7 @@ static gordian_status print_incident_text(void *context, const struct incident *
         arena_free(&arena);
     }
     if (incident->damaged)
-        output_text(out, "  damaged: its checksum is wrong");
+        output_text(out, "  damaged: wrong checksum");
     output_char(out, '\n');
     if (incident_finding(&finding, &told, incident))
         finding_draw(&finding, style, listing->cli->verbose, out);
@@ -323,7 +323,7 @@ static struct served *choose_system(struct listing *listing, const struct servic
     if (!only)
         only = service_find(service, name ? name : "default", strlen(name ? name : "default"));
     if (!only)
-        fail(&listing->error, GORDIAN_STATUS_INPUT, "there was no system '%.100s' then",
+        fail(&listing->error, GORDIAN_STATUS_INPUT, "there was no system '%.100s' at that time",
              name ? name : "default");
     return only;
 }
@@ -356,34 +356,32 @@ static int incidents_main(struct cli *cli, int argc, char **argv)
     const struct option options[] = {
         {"data", 'd', "DIR", "the service's folder (default: " USUAL_FOLDER ")", OPTION_FOLDER,
          &listing.folder},
-        {"store", 0, "URI", "instead of a folder: PostgreSQL, as of gordian serve --store",
-         OPTION_TEXT, &listing.store},
-        {"store-schema", 0, "NAME", "where the tables are there (default: gordian)", OPTION_TEXT,
-         &listing.schema},
+        {"store", 0, "URI", "PostgreSQL instead of a folder, as in serve --store", OPTION_TEXT,
+         &listing.store},
+        {"store-schema", 0, "NAME", "PostgreSQL schema of the tables (default: gordian)",
+         OPTION_TEXT, &listing.schema},
         {"system", 0, "NAME", "only those of this system", OPTION_TEXT, &filter->system},
-        {"process", 0, "NAME", "only those this process was part of", OPTION_TEXT,
-         &filter->process},
-        {"since", 0, "TIME", "formed at this time (UTC) or later; 2h, 30d: so long ago",
-         OPTION_TEXT, &listing.since},
+        {"process", 0, "NAME", "only those with this process", OPTION_TEXT, &filter->process},
+        {"since", 0, "TIME", "formed at this time (UTC) or later; 2h, 30d: ago", OPTION_TEXT,
+         &listing.since},
         {"until", 0, "TIME", "formed before this time", OPTION_TEXT, &listing.until},
-        {"label", 0, "KEY:VALUE", "only those with something in them that had this label",
+        {"label", 0, "KEY:VALUE", "only those with a process or resource of this label",
          OPTION_TEXT, &filter->label},
-        {"at", 0, "TIME", "only those that stood at this time", OPTION_TEXT, &listing.at},
+        {"at", 0, "TIME", "only those that were open at this time", OPTION_TEXT, &listing.at},
         {"state", 0, NULL,
-         "with --at: who held and waited for what then, as a trace\n"
-         "(with --json as JSON), instead",
+         "with --at: the state of the system at that time, as a\ntrace (with --json as JSON), "
+         "instead",
          OPTION_FLAG, &listing.state},
-        {"open", 0, NULL, "only those that stand", OPTION_FLAG, &filter->open},
-        {"ended", 0, NULL, "only those that have ended", OPTION_FLAG, &filter->ended},
-        {"id", 0, "N", "only this one; with --json also what led to it", OPTION_U64, &listing.id},
-        {"limit", 'n', "N", "at most so many", OPTION_U32, &filter->limit},
-        {"oldest-first", 0, NULL, "in order of time; otherwise the newest come first", OPTION_FLAG,
+        {"open", 0, NULL, "only open ones", OPTION_FLAG, &filter->open},
+        {"ended", 0, NULL, "only ended ones", OPTION_FLAG, &filter->ended},
+        {"id", 0, "N", "only this incident; with --json also its replay", OPTION_U64, &listing.id},
+        {"limit", 'n', "N", "show at most N", OPTION_U32, &filter->limit},
+        {"oldest-first", 0, NULL, "show the oldest first (default: the newest)", OPTION_FLAG,
          &filter->oldest_first},
-        {"audit", 0, NULL, "what operators did by hand, who and why, instead", OPTION_FLAG,
+        {"audit", 0, NULL, "manual actions of operators with reasons, instead", OPTION_FLAG,
          &listing.audit},
         {"export", 0, "FILE",
-         "write them to a file (- standard output), a JSON object\n"
-         "a line, with what led to each",
+         "write them to a file (-: standard output) with replays,\none JSON object per line",
          OPTION_FILE, &listing.export},
         {0},
     };
@@ -391,17 +389,17 @@ static int incidents_main(struct cli *cli, int argc, char **argv)
     if (operands < 0)
         return code;
     if (operands > 0)
-        return cli_misuse(cli, "'%.200s': no operands are taken; --data names the folder", argv[0]);
+        return cli_misuse(cli, "unexpected operand '%.200s': give the folder with --data", argv[0]);
     code = take_time(&listing, "since", listing.since, &filter->since);
     THEN_CODE(code, take_time(&listing, "until", listing.until, &filter->until));
     THEN_CODE(code, take_time(&listing, "at", listing.at, &filter->stood));
     TRY_CODE(code);
     if (listing.state && !listing.at)
-        return cli_misuse(cli, "--state: say which moment with --at");
+        return cli_misuse(cli, "--state needs --at");
     listing.style = cli_style(cli);
-    char *uri = hide_behind((char *)listing.store);
+    char *uri = hide_uri((char *)listing.store);
     if (listing.store && !uri)
-        return cli_misuse(cli, "no memory");
+        return cli_misuse(cli, "out of memory");
     listing.store = uri;
     code = listing.state ? show_state(&listing) : list_incidents(&listing);
     free(uri);
@@ -411,13 +409,13 @@ static int incidents_main(struct cli *cli, int argc, char **argv)
 const struct command command_incidents = {
     .name = "incidents",
     .operands = "",
-    .summary = "the history of deadlocks a service has kept",
+    .summary = "show the history of deadlocks of a service",
     .about =
         "Lists the incidents in a service's folder, the newest first: when each deadlock\n"
-        "formed, who was in it, how it ended. Reads the file itself, or the tables of --store,\n"
-        "while the service runs and without it. Exit status 1 if there are any, 0 if none.\n"
-        "With --at TIME --state: the whole state of a system at that moment, as a trace that\n"
-        "'gordian detect' and others read, as far back as the service keeps it\n"
-        "(--keep-history of 'gordian serve'). Exit status 0.\n",
+        "formed, its processes, and how it ended. Reads the file itself, or the tables of\n"
+        "--store; the service may run or not. Exit status 1 if there are any, 0 if none. With\n"
+        "--at TIME --state: the whole state of a system at that time, as a trace for 'gordian\n"
+        "detect' and other commands, as far back as the service keeps history (--keep-history\n"
+        "of 'gordian serve'). Exit status 0.\n",
     .run = incidents_main,
 };

@@ -26,14 +26,15 @@ static const char *advice_on(int code)
     switch (code) {
     case -ENOENT:
     case -ECONNREFUSED:
-        return ": no service is there; 'gordian serve' starts one, --to names another place";
+        return ": no service is running: start one with 'gordian serve', or give its address with "
+               "--to";
     case -EACCES:
-        return ": the service was not started for you; --socket-group or --allow-uid of 'gordian "
-               "serve' let others in";
+        return ": permission denied: give access with --socket-group or --allow-uid of 'gordian "
+               "serve'";
     case WIRE_NOT_ALLOWED:
-        return "; --token-file names the file with the token";
+        return ": give a token with --token-file";
     case WIRE_NO_SYSTEM:
-        return "; 'gordian send --open detect' or '--open avoid' makes one";
+        return ": make it with 'gordian send --open detect' or '--open avoid'";
     default:
         return "";
     }
@@ -58,8 +59,7 @@ static gordian_status read_token(struct reach *reach, gordian_error *error)
     if (good)
         reach->token[strcspn(reach->token, "\r\n")] = '\0';
     if (!good || !*reach->token || strpbrk(reach->token, " \t#"))
-        return fail(error, GORDIAN_STATUS_INPUT, "'%.200s': expected a token, without blanks",
-                    path);
+        return fail(error, GORDIAN_STATUS_INPUT, "'%.200s': expected a token without blanks", path);
     reach->options.token = reach->token;
     return GORDIAN_OK;
 }

@@ -49,17 +49,18 @@ static gordian_status send_drain(struct send *send, size_t most, gordian_error *
         /* The service may hold back answers until it can store data again. Report that while
          * waiting. */
         uint64_t now = clock_ns();
-        if (send->heard && send->said_silent)
+        if (send->heard && send->reported_silence)
             cli_say(send->cli, "%.200s answers again", send->reach.uri);
         if (send->heard || send->heard_at == 0) {
             send->heard_at = now;
-            send->said_silent = false;
-        } else if (!send->said_silent && !send->cli->quiet && now - send->heard_at > SILENCE_NS) {
+            send->reported_silence = false;
+        } else if (!send->reported_silence && !send->cli->quiet &&
+                   now - send->heard_at > SILENCE_NS) {
             cli_say(send->cli,
-                    "%.200s has not answered for %d seconds: perhaps its disk is full, its log and "
-                    "/readyz tell; waiting",
+                    "%.200s has not answered for %d seconds: see its log and /readyz (disk full?); "
+                    "waiting",
                     send->reach.uri, (int)(SILENCE_NS / 1000000000));
-            send->said_silent = true;
+            send->reported_silence = true;
         }
         send->heard = false;
     }
@@ -101,7 +102,7 @@ static gordian_status read_open(struct send *send, gordian_error *error)
     else if (length == 5 && memcmp(send->open, "avoid", length) == 0)
         options->open = GORDIAN_SERVICE_KIND_AVOIDS;
     else
-        return fail(error, GORDIAN_STATUS_INPUT, "--open: '%.40s' is neither detect nor avoid",
+        return fail(error, GORDIAN_STATUS_INPUT, "--open: '%.40s' is not detect or avoid",
                     send->open);
     return GORDIAN_OK;
 }
@@ -147,10 +148,10 @@ gordian_status send_text(struct send *send, struct sent_line line, gordian_error
 static gordian_status send_line(struct send *send, gordian_error *error)
 {
     const gordian_trace *trace = &send->trace;
-    size_t room = 0;
+    size_t capacity = 0;
     for (size_t i = 0; i < trace->word_count; i++)
-        room += trace->words[i].length + 1;
-    if (!fifo_reserve(&send->memory, &send->texts, room))
+        capacity += trace->words[i].length + 1;
+    if (!fifo_reserve(&send->memory, &send->texts, capacity))
         return fail_memory(error);
     char *at = fifo_back(&send->texts);
     for (size_t i = 0; i < trace->word_count; i++) {
@@ -160,7 +161,7 @@ static gordian_status send_line(struct send *send, gordian_error *error)
     }
     struct sent_line line = {.line = trace->line,
                              .column = trace->verb.column,
-                             .size = (uint32_t)(room - 1),
+                             .size = (uint32_t)(capacity - 1),
                              .event = trace->kind == GORDIAN_LINE_EVENT};
     return send_text(send, line, error);
 }
@@ -269,7 +270,7 @@ static int ask_what_if(struct send *send, int operands, char **argv)
     const char *text;
     gordian_error error = {0};
     if (operands < 2)
-        return cli_misuse(send->cli, "--what-if needs a process and what it would request");
+        return cli_misuse(send->cli, "--what-if needs a process and the resources of a request");
     for (int i = 0; i < operands; i++) {
         if (strlen(line) + strlen(argv[i]) + 2 > sizeof line || strpbrk(argv[i], " \t\r\n#"))
             return cli_misuse(send->cli, "'%.60s' is not a name", argv[i]);
@@ -312,7 +313,7 @@ static int run_send(struct send *send, const char *path)
     if (status == GORDIAN_OK && !send->cli->out.failure)
         status = finish_send(send, &error);
     if (status == GORDIAN_OK && send_refused_all(send)) {
-        fail(&error, send->refused_status, "all events were refused (%llu): nothing is known",
+        fail(&error, send->refused_status, "all events were refused (%llu): there is no result",
              (unsigned long long)send->events);
         return cli_fail(send->cli, send->input.name, &error);
     }
@@ -331,22 +332,22 @@ static int send_main(struct cli *cli, int argc, char **argv)
         {"system", 's', "NAME", "the system the trace is for (default: default)", OPTION_TEXT,
          &send.reach.options.system},
         {"open", 0, "KIND",
-         "make the system if there is none: detect or avoid,\nwith options: "
-         "'avoid queue=yes'",
-         OPTION_WORD, &send.open, (const char *const[]){"detect", "avoid", NULL}},
+         "create a missing system: detect or avoid, with\noptions: 'avoid queue=yes'", OPTION_WORD,
+         &send.open, (const char *const[]){"detect", "avoid", NULL}},
         {"label", 0, "LABELS",
-         "label the trace's processes: KEY:VALUE, several with\nblanks between", OPTION_TEXT,
+         "label the trace's processes: KEY:VALUE; separate\nseveral by blanks", OPTION_TEXT,
          &send.labels},
         REACH_SAFELY(send.reach),
         {"all", 'a', NULL, "show every event, not only deadlocks", OPTION_FLAG, &send.all},
         {"strict", 0, NULL, "stop at the first event that is refused", OPTION_FLAG, &send.strict},
-        {"wait", 'w', NULL, "stay until every request that can be served is", OPTION_FLAG,
+        {"wait", 'w', NULL, "wait until all requests that can be served are served", OPTION_FLAG,
          &send.wait},
-        {"timeout", 0, "SECONDS", "of --wait (default: no limit)", OPTION_U32, &send.timeout},
-        {"drop", 0, NULL, "end the trace's processes at the end: they give\neverything back",
+        {"timeout", 0, "SECONDS", "with --wait: time limit (default: none)", OPTION_U32,
+         &send.timeout},
+        {"drop", 0, NULL, "end the trace's processes at the end, which releases\nall they hold",
          OPTION_FLAG, &send.drop},
         {"what-if", 0, NULL,
-         "only ask what a request would be answered:\ngordian send --what-if "
+         "only show what a request would get:\ngordian send --what-if "
          "PROCESS RESOURCE[=N]...",
          OPTION_FLAG, &send.what_if},
         {0},
@@ -358,11 +359,11 @@ static int send_main(struct cli *cli, int argc, char **argv)
     if (operands < 0)
         return code;
     if (!send.what_if && operands > 1)
-        return cli_misuse(cli, "one FILE at a time: '%.200s' is one too many", argv[1]);
+        return cli_misuse(cli, "only one FILE is allowed: unexpected '%.200s'", argv[1]);
     if (send.timeout && !send.wait)
-        return cli_misuse(cli, "--timeout goes with --wait");
+        return cli_misuse(cli, "--timeout needs --wait");
     if (send.labels && !send_labels_fit(send.labels, &wrong))
-        return cli_misuse(cli, "--label: '%.60s' is no label: expected KEY:VALUE", wrong);
+        return cli_misuse(cli, "--label: '%.60s' is not a label: expected KEY:VALUE", wrong);
     send.drawing = (struct drawing){cli_style(cli), &cli->out, NULL, cli->verbose};
     names_init(&send.names, &send.memory);
     names_init(&send.labelled, &send.memory);
@@ -385,8 +386,9 @@ const struct command command_send = {
     .name = "send",
     .operands = "[FILE]",
     .summary = "stream a trace to a running service",
-    .about = "Sends a trace, from FILE or from standard input as it comes, to a running\n"
-             "'gordian serve' and reports what it answers as 'gordian detect' does. What the\n"
-             "trace's processes hold stays with the service (--drop gives it back).\n",
+    .about =
+        "Sends a trace, from FILE or from standard input as it arrives, to a running 'gordian\n"
+        "serve' and reports the answers like 'gordian detect'. The service keeps what the\n"
+        "trace's processes hold; --drop releases it.\n",
     .run = send_main,
 };

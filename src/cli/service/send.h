@@ -51,19 +51,19 @@ struct send {
     /* unanswered lines */
     struct fifo sent; /* of struct sent_line */
     struct fifo texts;
-    uint64_t heard_at; /* ns: latest answer, or begin of the wait; 0: not waiting */
-    bool heard;        /* an answer arrived since the last check */
-    bool said_silent;  /* missing answers were reported */
+    uint64_t heard_at;     /* ns: latest answer, or begin of the wait; 0: not waiting */
+    bool heard;            /* an answer arrived since the last check */
+    bool reported_silence; /* missing answers were reported */
 
     /* processes that wait, by the service's ids */
     struct names names; /* of processes that have waited */
     uint8_t *waits;     /* enum waits */
-    size_t waits_room;
+    size_t waits_capacity;
     uint64_t waiting; /* number of them that can still be granted */
 
     struct names labelled; /* labelled processes, by ids of our own */
     uint32_t *free_ids, next_id;
-    size_t free_count, free_room;
+    size_t free_count, free_capacity;
 
     uint64_t events, results[SEND_RESULTS];
     bool event_refused; /* the latest one */

@@ -40,9 +40,9 @@ enum waits {
 
 static bool set_waits(struct send *send, uint32_t process, enum waits waits)
 {
-    if (process == GORDIAN_NONE || (process >= send->waits_room && waits == WAITS_NOT))
+    if (process == GORDIAN_NONE || (process >= send->waits_capacity && waits == WAITS_NOT))
         return true;
-    if (!memory_grow_zeroed(&send->memory, &send->waits, &send->waits_room, (size_t)process + 1,
+    if (!memory_grow_zeroed(&send->memory, &send->waits, &send->waits_capacity, (size_t)process + 1,
                             sizeof *send->waits))
         return false;
     uint8_t *before = &send->waits[process];
@@ -116,7 +116,7 @@ static void report_refused(struct send *send, const struct sent_line *line, gord
     if (cli->verbose || send->strict || errors <= ERRORS_SHOWN)
         cli_say_at(cli, send->input.name, line->line, line->column, message);
     else if (errors == ERRORS_SHOWN + 1)
-        cli_say(cli, "further errors are counted only; --verbose shows all");
+        cli_say(cli, "further errors are only counted; --verbose shows all");
 }
 
 static void take_result(struct send *send, const struct sent_line *line, const char *text,

@@ -31,7 +31,7 @@ bool send_labels_fit(const char *labels, const char **wrong)
 static void forget_name(struct send *send, const char *name, size_t length)
 {
     uint32_t id = names_find(&send->labelled, name, length);
-    if (id == GORDIAN_NONE || !memory_grow(&send->memory, &send->free_ids, &send->free_room,
+    if (id == GORDIAN_NONE || !memory_grow(&send->memory, &send->free_ids, &send->free_capacity,
                                            send->free_count + 1, sizeof *send->free_ids))
         return;
     names_drop(&send->labelled, id);
@@ -56,7 +56,7 @@ gordian_status send_labels(struct send *send, gordian_error *error)
 {
     const gordian_trace *trace = &send->trace;
     const gordian_word *name = &trace->name;
-    size_t room = sizeof LABEL_LINE + name->length + 1 + strlen(send->labels) + 1;
+    size_t capacity = sizeof LABEL_LINE + name->length + 1 + strlen(send->labels) + 1;
     if (trace->kind == GORDIAN_LINE_EVENT && trace->op == GORDIAN_OP_EXIT)
         forget_name(send, name->text, name->length);
     /* Only these lines create a process. */
@@ -67,9 +67,9 @@ gordian_status send_labels(struct send *send, gordian_error *error)
         names_find(&send->labelled, name->text, name->length) != GORDIAN_NONE)
         return GORDIAN_OK;
     if (!remember_name(send, name->text, name->length) ||
-        !fifo_reserve(&send->memory, &send->texts, room))
+        !fifo_reserve(&send->memory, &send->texts, capacity))
         return fail_memory(error);
-    int size = snprintf(fifo_back(&send->texts), room, LABEL_LINE "%.*s %s", (int)name->length,
+    int size = snprintf(fifo_back(&send->texts), capacity, LABEL_LINE "%.*s %s", (int)name->length,
                         name->text, send->labels);
     struct sent_line line = {
         .line = trace->line, .column = trace->verb.column, .size = (uint32_t)size, .label = true};

@@ -255,7 +255,7 @@ static void summary_text(struct send *send)
     uint64_t unsafe = results[SEND_UNSAFE], deadlocks = results[SEND_DEADLOCK];
     struct output *out = send_out(send);
     if (send_refused_all(send))
-        style_text(&send->drawing.style, out, COLOR_BAD, "nothing judged");
+        style_text(&send->drawing.style, out, COLOR_BAD, "no requests");
     else if (send->avoids)
         print_count(send, unsafe, "unsafe request", "unsafe requests",
                     unsafe ? COLOR_BAD : COLOR_GOOD);

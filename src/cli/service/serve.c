@@ -54,7 +54,7 @@ static const char *take_values(struct serve *serve)
     uint64_t ms;
     if (serve->keep_incidents &&
         !options_duration(serve->keep_incidents, &options->keep_incidents_ms))
-        return "--keep-incidents: expected a time such as 30d, 12h or 0 (for ever)";
+        return "--keep-incidents: expected a time such as 30d, 12h or 0 (forever)";
     if (serve->keep_history && !options_duration(serve->keep_history, &options->keep_history_ms))
         return "--keep-history: expected a time such as 7d or 12h";
     if (serve->history_size &&
@@ -196,14 +196,14 @@ static bool on_reload(void *context, struct server_options *now)
             if (!(strncmp(option->name, "max-", 4) == 0 ||
                   strcmp(option->name, "keep-incidents") == 0) &&
                 !is_same_value(option, option->target, (const char *)serve->given + place))
-                cli_say(serve->cli, "%s: --%s stays as it is: it needs a restart", serve->config,
+                cli_say(serve->cli, "%s: --%s is unchanged: it needs a restart", serve->config,
                         option->name);
         }
         before.options.limits = now->limits = serve->options.limits;
         before.options.keep_incidents_ms = now->keep_incidents_ms =
             serve->options.keep_incidents_ms;
     } else {
-        cli_say(serve->cli, "%s: the old limits stay", path);
+        cli_say(serve->cli, "%s: the limits are unchanged", path);
     }
     /* the texts are those read at the start, which remain */
     memcpy(before.words, serve->words, sizeof before.words);
@@ -366,12 +366,12 @@ static int verify_folder(const struct serve *serve)
     }
     output_format(
         &serve->cli->out,
-        "%s is whole: %llu records (snapshot at %llu)%s%s, %u systems, %llu processes, %u "
-        "sessions, %llu deadlocks that stand, %llu incidents\n",
+        "%s is intact: %llu records (snapshot at %llu)%s%s, %u systems, %llu processes, %u "
+        "sessions, %llu open deadlocks, %llu incidents\n",
         serve->verify, (unsigned long long)verdict.store.last,
         (unsigned long long)verdict.store.snapshot,
-        verdict.store.torn ? " and an unfinished batch, as a kill leaves it" : "",
-        verdict.store.ahead ? " and notes of batches that a power cut has undone" : "",
+        verdict.store.torn ? " and an unfinished batch from a kill" : "",
+        verdict.store.ahead ? " and notes of batches that a power failure undid" : "",
         verdict.systems, (unsigned long long)verdict.processes, verdict.sessions,
         (unsigned long long)verdict.deadlocks, (unsigned long long)verdict.store.incidents);
     return EXIT_SUCCESS;
@@ -391,7 +391,7 @@ static int ask_hand_over(const struct serve *serve)
     gordian_status status = store_ask_hand_over(&options, from, to, &error);
     if (status != GORDIAN_OK)
         return cli_fail(serve->cli, NULL, &error);
-    output_format(&serve->cli->out, "%s has handed the lead over to %s\n", from, to);
+    output_format(&serve->cli->out, "%s has handed leadership over to %s\n", from, to);
     return EXIT_SUCCESS;
 }
 
@@ -402,9 +402,9 @@ static int start_given(struct serve *serve)
     if (wrong)
         return cli_misuse(serve->cli, "%s", wrong);
     if (!serve->options.tls_cert != !serve->options.tls_key)
-        return cli_misuse(serve->cli, "--tls-cert and --tls-key go together");
+        return cli_misuse(serve->cli, "--tls-cert and --tls-key: give both");
     if (serve->options.store && (serve->options.data || serve->options.repair))
-        return cli_misuse(serve->cli, "--store goes without --data and --repair");
+        return cli_misuse(serve->cli, "--store excludes --data and --repair");
     if (serve->options.accept_loss && !serve->options.data)
         return cli_misuse(serve->cli, "--accept-loss needs --data");
     if (serve->hand_over)
@@ -419,7 +419,7 @@ static int start_serving(struct serve *serve, int argc, char **argv)
     if (operands < 0)
         return code;
     if (operands > 0)
-        return cli_misuse(serve->cli, "'%.200s': no operands are taken", argv[0]);
+        return cli_misuse(serve->cli, "unexpected operand '%.200s'", argv[0]);
     if (serve->verify)
         return verify_folder(serve);
     serve->argc = argc;
@@ -427,11 +427,11 @@ static int start_serving(struct serve *serve, int argc, char **argv)
     TRY_CODE(read_serve_options(serve, serve->words[0]));
     *serve->given = *serve;
     /* Hide the password from the process list from here on. */
-    char *copy = hide_behind((char *)serve->options.store);
+    char *copy = hide_uri((char *)serve->options.store);
     serve->options.store = copy;
     char *store = copy;
     if (serve->given->options.store && !store)
-        return cli_misuse(serve->cli, "no memory");
+        return cli_misuse(serve->cli, "out of memory");
     code = start_given(serve);
     free(store);
     return code;
@@ -459,41 +459,39 @@ static struct option *keeping_options(struct option *to, struct serve *serve)
          "Unix socket to listen on, or none (default:\n"
          "gordian.sock in $XDG_RUNTIME_DIR or /run/gordian)",
          OPTION_FILE, &o->socket},
-        {"listen", 'l', "ADDR:PORT", "listen on TCP, too; several with commas between", OPTION_TEXT,
+        {"listen", 'l', "ADDR:PORT", "also listen on TCP; separate several by commas", OPTION_TEXT,
          &o->listen},
         {"http", 0, "ADDR:PORT",
-         "page, API and metrics, or none (default:\n" SERVER_DEFAULT_HTTP ")", OPTION_TEXT,
+         "web page, API and metrics, or none (default:\n" SERVER_DEFAULT_HTTP ")", OPTION_TEXT,
          &o->http},
         {"data", 'd', "DIR", "keep everything in this folder", OPTION_FOLDER, &o->data},
         {"store", 0, "URI",
-         "keep everything in PostgreSQL instead, where several\nservers can share it: one leads, "
-         "the others stand by",
+         "keep everything in PostgreSQL instead; several servers\ncan share it, as a leader and "
+         "its standbys",
          OPTION_TEXT, &o->store},
-        {"store-schema", 0, "NAME", "of our tables there (default: gordian)", OPTION_TEXT,
-         &o->schema},
+        {"store-schema", 0, "NAME", "PostgreSQL schema of the tables (default: gordian)",
+         OPTION_TEXT, &o->schema},
         {"advertise", 0, "ADDR:PORT",
-         "what clients shall call this server (default: where\nit listens)", OPTION_TEXT,
+         "address of this server for clients (default: where\nit listens)", OPTION_TEXT,
          &o->advertise},
-        {"leader-lease", 0, "TIME", "silent for so long, a leader is replaced (default: 5s)",
-         OPTION_TEXT, &serve->leader_lease},
-        {"store-commits", 0, "N", "commits under way at once, at most (default: 4)", OPTION_U32,
-         &o->commits},
-        {"hand-over", 0, NULL,
-         "ask the server that leads on this store to let another\ndo it, and end", OPTION_FLAG,
-         &serve->hand_over},
+        {"leader-lease", 0, "TIME",
+         "replace a leader after this long without a heartbeat\n(default: 5s)", OPTION_TEXT,
+         &serve->leader_lease},
+        {"store-commits", 0, "N", "most concurrent commits (default: 4)", OPTION_U32, &o->commits},
+        {"hand-over", 0, NULL, "ask the leader on this store to hand leadership over,\nand exit",
+         OPTION_FLAG, &serve->hand_over},
         {"durability", 0, "LEVEL",
-         "acknowledged means: none, applied; batch (default),\n"
-         "survives the end of the service; full, a power cut",
+         "acknowledged events: none, are applied; batch (default),\nsurvive the end of the "
+         "service; full, a power failure",
          OPTION_CHOICE, &serve->durability, levels},
-        {"new", 0, NULL, "make a new database, also in a folder that has\nfiles of others",
-         OPTION_FLAG, &o->fresh},
-        {"repair", 0, NULL, "move a damaged journal aside and go on from the\nlast good record",
+        {"new", 0, NULL, "make a new database, even in a folder with other\nfiles", OPTION_FLAG,
+         &o->fresh},
+        {"repair", 0, NULL, "move a damaged journal aside and continue from the\nlast good record",
          OPTION_FLAG, &o->repair},
-        {"accept-loss", 0, NULL, "go on although acknowledged records are lost", OPTION_FLAG,
+        {"accept-loss", 0, NULL, "continue although acknowledged records are lost", OPTION_FLAG,
          &o->accept_loss},
-        {"verify", 0, "DIR",
-         "look whether the folder of a service that has ended\nis whole, and end", OPTION_FOLDER,
-         &serve->verify},
+        {"verify", 0, "DIR", "check the folder of a service that has ended,\nand exit",
+         OPTION_FOLDER, &serve->verify},
     };
     return options_append(to, options, sizeof options / sizeof *options);
 }
@@ -503,33 +501,33 @@ static struct option *access_options(struct option *to, struct serve *serve)
     struct server_options *o = &serve->options;
     const struct option options[] = {
         {"keep-history", 0, "TIME",
-         "keep the past for so long, for 'incidents --at' and\nthe page (default: as much as "
+         "keep history for this long, for 'incidents --at' and\nthe web page (default: as long as "
          "recovery needs)",
          OPTION_TEXT, &serve->keep_history},
-        {"history-size", 0, "SIZE",
-         "... but no more than so much, such as 10G (default:\nno limit)", OPTION_TEXT,
-         &serve->history_size},
+        {"history-size", 0, "SIZE", "most history to keep, such as 10G (default: no limit)",
+         OPTION_TEXT, &serve->history_size},
         {"keep-incidents", 0, "TIME",
-         "forget incidents so long after their end (default:\n30d; 0: never)", OPTION_TEXT,
+         "delete incidents this long after their end (default:\n30d; 0: never)", OPTION_TEXT,
          &serve->keep_incidents},
-        {"on-deadlock", 0, "URL", "POST deadlocks there, or give them to this command", OPTION_TEXT,
+        {"on-deadlock", 0, "URL", "webhook or command that gets each deadlock", OPTION_TEXT,
          &o->on_deadlock},
-        {"on-deadlock-secret", 0, "FILE", "sign what is posted with this", OPTION_FILE,
+        {"on-deadlock-secret", 0, "FILE", "secret that signs webhook requests", OPTION_FILE,
          &o->on_deadlock_secret},
-        {"token-file", 0, "FILE", "who may connect over TCP and HTTP: NAME RIGHTS\nTOKEN a line",
+        {"token-file", 0, "FILE", "tokens for TCP and HTTP, as lines NAME RIGHTS TOKEN",
          OPTION_FILE, &o->token_file},
         {"tls-cert", 0, "FILE", "TLS on TCP and HTTP: the certificate (PEM)", OPTION_FILE,
          &o->tls_cert},
-        {"tls-key", 0, "FILE", "and its key", OPTION_FILE, &o->tls_key},
-        {"tls-clients", 0, "FILE", "clients must have a certificate from one of these", OPTION_FILE,
-         &o->tls_clients},
-        {"insecure", 0, NULL, "tokens in the clear beyond this machine are fine", OPTION_FLAG,
+        {"tls-key", 0, "FILE", "private key of the certificate", OPTION_FILE, &o->tls_key},
+        {"tls-clients", 0, "FILE", "accept only clients with certificates of these\nauthorities",
+         OPTION_FILE, &o->tls_clients},
+        {"insecure", 0, NULL, "allow unencrypted tokens from other machines", OPTION_FLAG,
          &o->insecure},
-        {"socket-group", 0, "GROUP", "members may use the Unix socket", OPTION_TEXT,
+        {"socket-group", 0, "GROUP", "group that may use the Unix socket", OPTION_TEXT,
          &o->socket_group},
-        {"allow-uid", 0, "USERS", "may use the Unix socket, with commas between", OPTION_TEXT,
-         &o->allow_uid},
-        {"allow-group", 0, "GROUPS", "likewise", OPTION_TEXT, &o->allow_group},
+        {"allow-uid", 0, "USERS", "users that may use the Unix socket, comma-separated",
+         OPTION_TEXT, &o->allow_uid},
+        {"allow-group", 0, "GROUPS", "groups that may use it, comma-separated", OPTION_TEXT,
+         &o->allow_group},
     };
     return options_append(to, options, sizeof options / sizeof *options);
 }
@@ -538,28 +536,26 @@ static struct option *limit_options(struct option *to, struct serve *serve)
 {
     struct server_options *o = &serve->options;
     const struct option options[] = {
-        {"max-clients", 0, "N", "connections at once (default: 10000)", OPTION_U32,
+        {"max-clients", 0, "N", "most connections (default: 10000)", OPTION_U32,
          &o->limits.clients},
-        {"max-events", 0, "N", "events a second of each client (default: 0, no limit)", OPTION_U32,
-         &o->limits.events_a_second},
-        {"max-systems", 0, "N", "systems at once (default: 64)", OPTION_U32, &o->limits.systems},
-        {"max-names", 0, "N", "processes and resources of a system (default: 16M)", OPTION_U32,
+        {"max-events", 0, "N", "events per second of each client (default: 0, no limit)",
+         OPTION_U32, &o->limits.events_a_second},
+        {"max-systems", 0, "N", "most systems (default: 64)", OPTION_U32, &o->limits.systems},
+        {"max-names", 0, "N", "processes and resources per system (default: 16M)", OPTION_U32,
          &o->limits.names},
-        {"max-processes", 0, "N", "processes of a session (default: 4M)", OPTION_U32,
+        {"max-processes", 0, "N", "processes per session (default: 4M)", OPTION_U32,
          &o->limits.session_names},
-        {"max-resources", 0, "N", "resources that a session adds (default: 4M)", OPTION_U32,
+        {"max-resources", 0, "N", "resources that a session may add (default: 4M)", OPTION_U32,
          &o->limits.session_resources},
-        {"max-opened", 0, "N", "systems that a session opens (default: 16)", OPTION_U32,
+        {"max-opened", 0, "N", "systems that a session may open (default: 16)", OPTION_U32,
          &o->limits.session_systems},
-        {"max-sessions", 0, "N", "sessions at once (default: 65536)", OPTION_U32,
-         &o->limits.sessions},
+        {"max-sessions", 0, "N", "most sessions (default: 65536)", OPTION_U32, &o->limits.sessions},
         {"max-lease", 0, "TIME", "longest lease (default: 24h)", OPTION_TEXT, &serve->max_lease},
-        {"max-client-memory", 0, "SIZE",
-         "what a session makes the service keep (default: 1G;\n0: no limit)", OPTION_TEXT,
-         &serve->client_memory},
-        {"max-memory", 0, "SIZE", "of all systems together (default: 0, no limit)", OPTION_TEXT,
+        {"max-client-memory", 0, "SIZE", "memory per session (default: 1G; 0: no limit)",
+         OPTION_TEXT, &serve->client_memory},
+        {"max-memory", 0, "SIZE", "memory of all systems (default: 0, no limit)", OPTION_TEXT,
          &serve->memory},
-        {"config", 'c', "FILE", "options from a file, `name value` a line", OPTION_FILE,
+        {"config", 'c', "FILE", "read options from a file, as lines `name value`", OPTION_FILE,
          &serve->config},
     };
     return options_append(to, options, sizeof options / sizeof *options);
@@ -582,11 +578,12 @@ static int serve_main(struct cli *cli, int argc, char **argv)
 const struct command command_serve = {
     .name = "serve",
     .operands = "",
-    .summary = "run the service: programs send events and are told when they deadlock",
-    .about = "Takes resource events from its clients, over a Unix socket and TCP, and tells\n"
-             "at once when a deadlock forms, or lends only what is safe. Several systems in\n"
-             "one service; what it has acknowledged survives its end. A page and metrics over\n"
-             "HTTP. Runs in the foreground until SIGTERM; SIGHUP reads tokens, certificates\n"
-             "and limits again.\n",
+    .summary = "run the service: reports deadlocks of the programs that use it",
+    .about =
+        "Takes resource events from clients, over a Unix socket and TCP. Reports at once when\n"
+        "a deadlock forms, or grants only what is safe. One service has several systems.\n"
+        "Acknowledged events survive its end. It serves a web page and metrics over HTTP. It\n"
+        "runs in the foreground until SIGTERM; SIGHUP reloads tokens, certificates and\n"
+        "limits.\n",
     .run = serve_main,
 };

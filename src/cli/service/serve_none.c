@@ -6,7 +6,7 @@
 const struct command command_serve = {
     .name = "serve",
     .operands = "",
-    .summary = "run the service: programs send events and are told when they deadlock",
+    .summary = "run the service: reports deadlocks of the programs that use it",
     .about = "This program was " MISSING " and cannot be a\n"
              "service. It can talk to one: see 'gordian send' and 'gordian tail'.\n",
     .run = cli_missing,
@@ -16,9 +16,9 @@ const struct command command_serve = {
 const struct command command_incidents = {
     .name = "incidents",
     .operands = "",
-    .summary = "the history of deadlocks a service has kept",
-    .about = "This program was built without what `gordian serve` needs and cannot read the file\n"
-             "of one. sqlite3 can: SELECT * FROM incidents.\n",
+    .summary = "show the history of deadlocks of a service",
+    .about = "This program was built without the libraries of `gordian serve` and cannot read its\n"
+             "database. sqlite3 can: SELECT * FROM incidents.\n",
     .run = cli_missing,
     .missing = MISSING,
 };

@@ -25,7 +25,7 @@
 
 struct ids {
     uint64_t *items;
-    size_t count, room;
+    size_t count, capacity;
 };
 
 /* Header of a notification to be shown later; its text follows. */
@@ -145,7 +145,7 @@ static bool ids_drop(struct ids *ids, uint64_t id)
 static void ids_add(struct ids *ids, uint64_t id)
 {
     gordian_allocator memory = memory_allocator(NULL);
-    if (memory_grow(&memory, &ids->items, &ids->room, ids->count + 1, sizeof *ids->items))
+    if (memory_grow(&memory, &ids->items, &ids->capacity, ids->count + 1, sizeof *ids->items))
         ids->items[ids->count++] = id;
 }
 
@@ -201,7 +201,7 @@ static void print_gap(struct tail *tail, const char *text, size_t length)
         return;
     }
     print_time(tail, wall_ms());
-    output_format(tail_out(tail), "... %llu events were missed\n",
+    output_format(tail_out(tail), "... %llu events were lost\n",
                   (unsigned long long)(seq - before - 1));
 }
 
@@ -285,7 +285,7 @@ static void take_notice(void *context, gordian_notice notice, const char *text, 
     gordian_allocator memory = memory_allocator(NULL);
     struct later later = {deadlock, length};
     if (!fifo_reserve(&memory, &tail->later, sizeof later + length)) {
-        cli_say(tail->cli, "a notice was left out: there is no memory for it");
+        cli_say(tail->cli, "a notification was lost: out of memory");
         return;
     }
     memcpy(fifo_back(&tail->later), &later, sizeof later);
@@ -484,15 +484,15 @@ static int tail_main(struct cli *cli, int argc, char **argv)
     struct tail tail = {.cli = cli};
     const struct option options[] = {
         REACH_TO(tail.reach),
-        {"system", 's', "NAME", "the system to look at (default: default)", OPTION_TEXT,
+        {"system", 's', "NAME", "the system to watch (default: default)", OPTION_TEXT,
          &tail.reach.options.system},
-        {"deadlocks", 'd', NULL, "deadlocks only, not every event", OPTION_FLAG, &tail.deadlocks},
-        {"label", 0, "KEY:VALUE", "only deadlocks of what has this label", OPTION_TEXT,
-         &tail.label},
-        {"since", 0, "TIME", "begin with the deadlocks of so long ago: 30s, 15m,\n12h, 7d",
-         OPTION_TEXT, &tail.since},
-        {"count", 'n', "N", "end after so many", OPTION_U64, &tail.count},
-        {"retry", 'F', NULL, "connect again when the service goes away", OPTION_FLAG, &tail.retry},
+        {"deadlocks", 'd', NULL, "show only deadlocks, not every event", OPTION_FLAG,
+         &tail.deadlocks},
+        {"label", 0, "KEY:VALUE", "only deadlocks with this label", OPTION_TEXT, &tail.label},
+        {"since", 0, "TIME", "begin with deadlocks this long ago: 30s, 15m, 12h, 7d", OPTION_TEXT,
+         &tail.since},
+        {"count", 'n', "N", "end after N of them", OPTION_U64, &tail.count},
+        {"retry", 'F', NULL, "reconnect when the connection is lost", OPTION_FLAG, &tail.retry},
         REACH_SAFELY(tail.reach),
         {0},
     };
@@ -504,7 +504,7 @@ static int tail_main(struct cli *cli, int argc, char **argv)
     if (operands < 0)
         return code;
     if (operands > 0)
-        return cli_misuse(cli, "no operands: '%.200s' is one too many", argv[0]);
+        return cli_misuse(cli, "unexpected operand '%.200s'", argv[0]);
     const char *system = tail.reach.options.system;
     if (system && (strlen(system) > GORDIAN_NAME_MAX || strpbrk(system, " \t\n#")))
         return cli_misuse(cli, "'%.60s' is not a name", system);
@@ -523,7 +523,7 @@ const struct command command_tail = {
     .operands = "",
     .summary = "show what happens in a running service, as it happens",
     .about = "Shows the events and deadlocks of a system of a running 'gordian serve' as they\n"
-             "happen, until it is interrupted. With --json every one is a line, as the service\n"
-             "tells it. Exit status 1 if a deadlock was seen.\n",
+             "happen, until it is interrupted. With --json each line is a notification, as the\n"
+             "service sends it. Exit status 1 if a deadlock was seen.\n",
     .run = tail_main,
 };

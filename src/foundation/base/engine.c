@@ -60,15 +60,15 @@ gordian_status engine_choose(const struct engine_family *family, const char *nam
 
 static const struct engine_crossover crossovers[] = {
     {"detect", "sparse", "cuda", ENGINE_NEVER, "",
-     "an event takes sparse tens of nanoseconds, and the way to a device and back microseconds"},
+     "sparse takes tens of nanoseconds for an event, the round trip to a device microseconds"},
     {"check", "sparse", "cuda", ENGINE_CHECK_FROM, "processes and resources",
-     "that is where judging on a device saves what opening it takes"},
+     "from this size on a device saves more time than opening it takes"},
     {"avoid", "holt", "cuda", ENGINE_NEVER, "",
-     "holt answers from an order that it has kept, a device looks at the whole matrix"},
+     "holt answers from an order that it keeps, a device scans the whole matrix"},
     {"compose", "cpu", "cuda", ENGINE_COMPOSE_FROM, "combinations of local states",
-     "the CPU looks at the first 65536 states, and a device does it all if there are more"},
+     "the CPU explores the first 65536 states; with more, a device explores all"},
     {"makespan", "exact", "cuda", ENGINE_NEVER, "",
-     "exact proves as much, and closes intervals that the largest table leaves open"},
+     "exact proves the same, and closes intervals that the largest table leaves open"},
 };
 
 const struct engine_crossover *engine_crossover(const char *family)

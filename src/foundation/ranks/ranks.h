@@ -19,5 +19,5 @@ enum ranks_service {
 void ranks_call(enum ranks_service service);
 
 /* The other ranks: run the services that rank 0 calls until RANKS_DISMISSED. If a service is out of
- * memory, rank 0 is too, and reports it. */
+ * memory, rank 0 also is, and reports it. */
 void ranks_serve(void (*const services[RANKS_SERVICES])(void));

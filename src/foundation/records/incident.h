@@ -135,7 +135,7 @@ struct incident {
 
 /* ------------------------------------------------------------------ processes
  *
- * `gordian inspect` looks at several at a time, and at those of other machines in their cores. */
+ * `gordian inspect` examines several at a time, also of other machines from their cores. */
 
 struct incident_process {
     uint32_t pid;

@@ -17,30 +17,32 @@ const struct bench_info bench_list[] = {
      bench_detect},
     {"avoid", "deadlock avoidance: the thesis's worst cases, typical requests, many at once, GPU",
      bench_avoid},
-    {"compose", "composition: reachable states beside SPIN, the thesis's tables, growth, GPU, MPI",
+    {"compose",
+     "composition: reachable states compared with SPIN, the thesis's tables, growth, GPU, MPI",
      bench_compose},
     {"makespan", "worst-case makespans: evaluations, the paper's figure 7, proofs, intervals, GPU",
      bench_makespan},
     {"array", "a growable array on the GPU: the paper's experiment, grids, elements, pages, reads",
      bench_array},
-    {"inspect", "a program that hangs, beside gdb: time to the answer, and how long it is held up",
+    {"inspect",
+     "a hanging program, compared with gdb: time to the answer, and pause of the program",
      bench_inspect},
     {"run", "watching programs: lock and unlock under `gordian run`, ThreadSanitizer, Helgrind",
      bench_of_run},
-    {"mpi", "watching MPI programs: 8 bytes to and fro between two ranks under `gordian run`",
+    {"mpi", "watching MPI programs: round trips of 8 bytes between two ranks under `gordian run`",
      bench_of_messages},
-    {"collectives", "dumps of a training job of 100 000 ranks, from the files to who is to blame",
+    {"collectives", "dumps of a training job of 100 000 ranks, from the files to the culprit",
      bench_collectives},
-    {"serve", "the service beside redis-server: rate, latency, durability, a thousand clients",
+    {"serve",
+     "the service compared with redis-server: throughput, latency, durability, many clients",
      bench_serve},
-    {"shared", "many threads on one system: on resources of their own, around a hot row; memory",
-     bench_shared},
-    {"read",
-     "from the file to the answer: detect and check on text beside a loop that only reads it",
+    {"shared", "many threads on one system: separate resources, a hot row; memory", bench_shared},
+    {"read", "from the file to the answer: detect and check on text, compared with a reading loop",
      bench_read},
-    {"check", "snapshots by one thread, by all cores and on a GPU, from the file to the answer",
+    {"check",
+     "check of snapshots by one thread, by all cores and on a GPU, from the file to the answer",
      bench_check},
-    {"watch", "a PostgreSQL with 200 clients, watched by `gordian watch` and not", bench_watch},
+    {"watch", "overhead of `gordian watch` on a PostgreSQL server with 200 clients", bench_watch},
     {NULL, NULL, NULL},
 };
 
@@ -131,7 +133,7 @@ gordian_status bench_run(const struct bench_options *options, struct output *out
             met += bench.rows[i].bar_kind != BAR_NONE && bench_met(&bench.rows[i]);
         }
         if (bars && !bench.options->json)
-            output_format(bench.out, "\n%zu of %zu bars met\n", met, bars);
+            output_format(bench.out, "\n%zu of %zu targets met\n", met, bars);
         print_machine(&bench);
         status = bench_flush(&bench);
     }

@@ -32,8 +32,8 @@ static gordian_status add_points(struct chart *chart, const struct papers_item *
 {
     const size_t count = papers_point_count(item);
     chart->head = item->head;
-    if (!memory_grow(&chart->memory, &chart->points, &chart->point_room, chart->point_count + count,
-                     sizeof *chart->points))
+    if (!memory_grow(&chart->memory, &chart->points, &chart->point_capacity,
+                     chart->point_count + count, sizeof *chart->points))
         return fail_memory(error);
     for (size_t i = 0; i < count; i++)
         chart->points[chart->point_count++] = papers_point_at(item, i);
@@ -43,7 +43,7 @@ static gordian_status add_points(struct chart *chart, const struct papers_item *
 /* Adds a curve without values. NULL: out of memory. */
 static struct chart_curve *add_chart_curve(struct chart *chart, const char *name)
 {
-    if (!name || !memory_grow(&chart->memory, &chart->curves, &chart->curve_room,
+    if (!name || !memory_grow(&chart->memory, &chart->curves, &chart->curve_capacity,
                               chart->curve_count + 1, sizeof *chart->curves))
         return NULL;
     struct chart_curve *curve = &chart->curves[chart->curve_count];
@@ -92,7 +92,7 @@ static gordian_status add_measures(struct chart *chart, const struct papers_item
     for (size_t m = 0; m < item->measures.count; m++) {
         const struct papers_measure *measure = papers_measure_named(item->measures.items[m]);
         if (!measure)
-            return fail(error, GORDIAN_STATUS_INPUT, "%s: nothing measures '%s'", item->key,
+            return fail(error, GORDIAN_STATUS_INPUT, "%s: unknown measure '%s'", item->key,
                         item->measures.items[m]);
         struct chart_curve *curve = add_chart_curve(chart, papers_label(measure));
         if (!curve)

@@ -19,9 +19,9 @@ struct chart {
     const struct papers_item *item;
     const char *head; /* name of the points */
     struct papers_point *points;
-    size_t point_count, point_room;
+    size_t point_count, point_capacity;
     struct chart_curve *curves;
-    size_t curve_count, curve_room;
+    size_t curve_count, curve_capacity;
 };
 
 /* Opens the numbers of an item, including all tables that it joins. */

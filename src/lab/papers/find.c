@@ -14,7 +14,7 @@ const struct papers_item *papers_named(const struct papers *papers,
     return NULL;
 }
 
-static gordian_status tell_unknown(const struct papers *papers, const char *name,
+static gordian_status fail_unknown(const struct papers *papers, const char *name,
                                    gordian_error *error)
 {
     struct nearest nearest = {.typed = name, .length = strlen(name)};
@@ -32,7 +32,7 @@ static gordian_status tell_unknown(const struct papers *papers, const char *name
                 "no paper has a table or figure '%.40s'; 'gordian papers' lists them", name);
 }
 
-static gordian_status tell_ambiguous(const char *name, const struct papers_item *const *found,
+static gordian_status fail_ambiguous(const char *name, const struct papers_item *const *found,
                                      size_t count, gordian_error *error)
 {
     char list[200] = "";
@@ -44,7 +44,7 @@ static gordian_status tell_ambiguous(const char *name, const struct papers_item 
                                  : " or ",
                  found[i]->key);
     }
-    return fail(error, GORDIAN_STATUS_INPUT, "several papers have '%.40s': say %s", name, list);
+    return fail(error, GORDIAN_STATUS_INPUT, "several papers have '%.40s': give %s", name, list);
 }
 
 gordian_status papers_find(const struct papers *papers, const char *name,
@@ -60,6 +60,6 @@ gordian_status papers_find(const struct papers *papers, const char *name,
         whole = whole || paper;
     }
     if (*count == 0)
-        return tell_unknown(papers, name, error);
-    return *count == 1 || whole ? GORDIAN_OK : tell_ambiguous(name, found, *count, error);
+        return fail_unknown(papers, name, error);
+    return *count == 1 || whole ? GORDIAN_OK : fail_ambiguous(name, found, *count, error);
 }

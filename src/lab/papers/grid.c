@@ -65,7 +65,8 @@ static void set_cell(struct grid *grid, size_t row, size_t column, const char *t
 }
 
 /* Sets a cell of a chart: points are rows and curves are columns, or the reverse. */
-static void set_turned(struct grid *grid, bool across, size_t point, size_t curve, const char *text)
+static void set_chart_cell(struct grid *grid, bool across, size_t point, size_t curve,
+                           const char *text)
 {
     set_cell(grid, across ? curve : point, across ? point : curve, text);
 }
@@ -87,12 +88,12 @@ static gordian_status fill_number_cells(struct grid *grid, const struct chart *c
         return status;
     set_cell(grid, 0, 0, chart->head);
     for (size_t i = 0; i < chart->point_count; i++)
-        set_turned(grid, across, i + 1, 0, chart->points[i].text);
+        set_chart_cell(grid, across, i + 1, 0, chart->points[i].text);
     for (size_t c = 0, at = 0; c < chart->curve_count; c++) {
         const struct chart_curve *curve = &chart->curves[c];
         if (!chart_has(chart, curve) && (!printed || curve->ours))
             continue;
-        set_turned(grid, across, 0, ++at, curve->name);
+        set_chart_cell(grid, across, 0, ++at, curve->name);
         for (size_t i = 0; i < chart->point_count; i++) {
             char text[80] = "-";
             if (printed && !curve->ours) {
@@ -106,7 +107,7 @@ static gordian_status fill_number_cells(struct grid *grid, const struct chart *c
                 strcat(text, "x");
             } else if (!isnan(curve->y[i]))
                 grid_value_text(text, sizeof text, curve->y[i], item->unit);
-            set_turned(grid, across, i + 1, at, text);
+            set_chart_cell(grid, across, i + 1, at, text);
         }
     }
     return GORDIAN_OK;

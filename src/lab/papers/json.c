@@ -1,4 +1,4 @@
-/* Items as JSON: one object a line. */
+/* Items as JSON: one object per line. */
 #include "foundation/base/error.h"
 #include "foundation/base/json/json_write.h"
 #include "lab/papers/print.h"

@@ -39,13 +39,13 @@ static gordian_status print_item(const struct papers *papers, const struct paper
     papers_item_title(title, sizeof title, item);
     output_format(out, "### %s\n\n`gordian papers %s`: ", item->title, item->key);
     output_format(out, "%s%s%s.\n\n", title, unit[0] ? ", in " : "", unit);
-    gordian_status status = papers_tell_grids(papers, item, results, true, out, error);
+    gordian_status status = papers_print_grids(papers, item, results, true, out, error);
     TRY(status);
     if (papers_can_draw(item))
         output_format(out, "![%s](%s/%s)\n\n", item->key, folder,
                       papers_picture_name(picture, sizeof picture, item));
     if (papers_can_draw(item))
-        status = papers_tell_sources(papers, item, results, NULL, out, print_bullet, error);
+        status = papers_print_sources(papers, item, results, NULL, out, print_bullet, error);
     for (size_t i = 0; i < item->slip_count; i++) {
         const struct papers_slip *slip = &item->slips[i];
         output_text(out, "- error in the paper");

@@ -11,42 +11,42 @@
 const struct papers_measure papers_measures[] = {
     {"osdda-cpu-list", PAPERS_SIDE_PUBLISHED_CPU,
      "OSDDA on bit matrices on one core, the engine matrix", measure_detect, "matrix",
-     PAPER_EXPERIMENT_LIST, .quick_most = 2048},
+     PAPER_EXPERIMENT_LIST, .quick_limit = 2048},
     {"osdda-chars-list", PAPERS_SIDE_PUBLISHED_GPU, "GPU-OSDDA as published, one character per bit",
-     measure_detect, "osdda-chars", PAPER_EXPERIMENT_LIST, .quick_most = 2048,
+     measure_detect, "osdda-chars", PAPER_EXPERIMENT_LIST, .quick_limit = 2048,
      .label = "published initial, GPU"},
     {"osdda-ints-list", PAPERS_SIDE_PUBLISHED_GPU, "GPU-OSDDA as published, one integer per bit",
-     measure_detect, "osdda-ints", PAPER_EXPERIMENT_LIST, .quick_most = 2048,
+     measure_detect, "osdda-ints", PAPER_EXPERIMENT_LIST, .quick_limit = 2048,
      .label = "published initial, ints, GPU"},
     {"osdda-bits-list", PAPERS_SIDE_PUBLISHED_GPU, "GPU-OSDDA as published, bit-packed",
-     measure_detect, "osdda-bits", PAPER_EXPERIMENT_LIST, .quick_most = 4096},
+     measure_detect, "osdda-bits", PAPER_EXPERIMENT_LIST, .quick_limit = 4096},
     {"detect-cuda-list", PAPERS_SIDE_OURS_GPU, "the engine cuda", measure_detect, "cuda",
      PAPER_EXPERIMENT_LIST},
     {"detect-sparse-list", PAPERS_SIDE_OURS_CPU, "the engine sparse", measure_detect, "sparse",
      PAPER_EXPERIMENT_LIST},
     {"osdda-cpu-block", PAPERS_SIDE_PUBLISHED_CPU,
      "OSDDA on bit matrices on one core, the engine matrix", measure_detect, "matrix",
-     PAPER_EXPERIMENT_BLOCK, .quick_most = 2048},
+     PAPER_EXPERIMENT_BLOCK, .quick_limit = 2048},
     {"osdda-bits-block", PAPERS_SIDE_PUBLISHED_GPU, "GPU-OSDDA as published, bit-packed",
-     measure_detect, "osdda-bits", PAPER_EXPERIMENT_BLOCK, .quick_most = 4096},
+     measure_detect, "osdda-bits", PAPER_EXPERIMENT_BLOCK, .quick_limit = 4096},
     {"detect-cuda-block", PAPERS_SIDE_OURS_GPU, "the engine cuda", measure_detect, "cuda",
      PAPER_EXPERIMENT_BLOCK},
     {"detect-sparse-block", PAPERS_SIDE_OURS_CPU, "the engine sparse", measure_detect, "sparse",
      PAPER_EXPERIMENT_BLOCK},
     {"osdda-cpu-release", PAPERS_SIDE_PUBLISHED_CPU,
      "OSDDA on bit matrices on one core, the engine matrix", measure_detect, "matrix",
-     PAPER_EXPERIMENT_RELEASE, .quick_most = 2048},
+     PAPER_EXPERIMENT_RELEASE, .quick_limit = 2048},
     {"osdda-bits-release", PAPERS_SIDE_PUBLISHED_GPU, "GPU-OSDDA as published, bit-packed",
-     measure_detect, "osdda-bits", PAPER_EXPERIMENT_RELEASE, .quick_most = 4096},
+     measure_detect, "osdda-bits", PAPER_EXPERIMENT_RELEASE, .quick_limit = 4096},
     {"detect-cuda-release", PAPERS_SIDE_OURS_GPU, "the engine cuda", measure_detect, "cuda",
      PAPER_EXPERIMENT_RELEASE},
     {"detect-sparse-release", PAPERS_SIDE_OURS_CPU, "the engine sparse", measure_detect, "sparse",
      PAPER_EXPERIMENT_RELEASE},
     {"lmdda-cpu-list", PAPERS_SIDE_PUBLISHED_CPU,
      "LMDDA on bit matrices on one core, the engine matrix", measure_detect, "matrix",
-     PAPER_EXPERIMENT_LIST_AND_RELEASE, .quick_most = 512},
+     PAPER_EXPERIMENT_LIST_AND_RELEASE, .quick_limit = 512},
     {"lmdda-chars-list", PAPERS_SIDE_PUBLISHED_GPU, "GPU-LMDDA as published, one character per bit",
-     measure_detect, "lmdda-chars", PAPER_EXPERIMENT_LIST_AND_RELEASE, .quick_most = 512,
+     measure_detect, "lmdda-chars", PAPER_EXPERIMENT_LIST_AND_RELEASE, .quick_limit = 512,
      .label = "published initial, GPU"},
     {"lmdda-bits-list", PAPERS_SIDE_PUBLISHED_GPU, "GPU-LMDDA as published, bit-packed",
      measure_detect, "lmdda-bits", PAPER_EXPERIMENT_LIST_AND_RELEASE},
@@ -55,7 +55,7 @@ const struct papers_measure papers_measures[] = {
     {"multi-sparse-list", PAPERS_SIDE_OURS_CPU, "the engine sparse", measure_detect, "sparse",
      PAPER_EXPERIMENT_LIST_AND_RELEASE},
     {"pba-cpu-worst", PAPERS_SIDE_PUBLISHED_CPU, "CPU-PBA as published, on one core",
-     measure_banker, .quick_most = 1024},
+     measure_banker, .quick_limit = 1024},
     {"pba-worst", PAPERS_SIDE_PUBLISHED_GPU,
      "GPU-PBA as published, one launch per round and the scan on the host", measure_banker},
     {"avoid-cuda-worst", PAPERS_SIDE_OURS_GPU, "the engine cuda", measure_worst, "cuda"},
@@ -80,7 +80,7 @@ const struct papers_measure papers_measures[] = {
      "doubling buckets for any grid, one atomicAdd per element", measure_array, NULL,
      PUBLISHED_ARRAY_CELL_LFVECTOR, .label = "LFVector, GPU"},
     {"subarrays-grid", PAPERS_SIDE_PUBLISHED_GPU,
-     "the next step of the paper, one sub-array per block and an index", measure_array, NULL,
+     "the paper's future work, one sub-array per block and an index", measure_array, NULL,
      PUBLISHED_ARRAY_CELL_SUBARRAYS, .label = "sub-arrays, GPU"},
     {"garray-pages", PAPERS_SIDE_OURS_GPU,
      "the growable array, growing from empty during the kernel", measure_array, NULL,
@@ -137,7 +137,7 @@ const char *papers_why_not(const struct papers_run *run, const struct papers_mea
         return NULL;
     if (!gpu_available(&why))
         return why;
-    return run->info.emulated && !run->emulated ? "there is an emulated GPU only" : NULL;
+    return run->info.emulated && !run->emulated ? "the GPU is only emulated" : NULL;
 }
 
 /* ------------------------------------------------------------------ a run */
@@ -226,7 +226,7 @@ static bool is_measured_already(const struct papers_run *run, const struct paper
 static bool is_left_out(const struct papers_run *run, const struct papers_measure *measure,
                         const struct papers_point *point)
 {
-    return run->bench.options->quick && measure->quick_most > 0 && point->x > measure->quick_most;
+    return run->bench.options->quick && measure->quick_limit > 0 && point->x > measure->quick_limit;
 }
 
 static gordian_status measure_points(struct papers_run *run, const struct papers_measure *measure,
@@ -318,7 +318,7 @@ gordian_status papers_measure_item(struct papers_run *run, const struct papers_i
     for (size_t m = 0; m < item->measures.count; m++) {
         const struct papers_measure *measure = papers_measure_named(item->measures.items[m]);
         if (!measure)
-            return fail(run->bench.error, GORDIAN_STATUS_INPUT, "%s: nothing measures '%s'",
+            return fail(run->bench.error, GORDIAN_STATUS_INPUT, "%s: unknown measure '%s'",
                         item->key, item->measures.items[m]);
         if (!papers_why_not(run, measure))
             TRY(measure_points(run, measure, item));

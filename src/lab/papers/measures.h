@@ -50,8 +50,8 @@ struct papers_measure {
     const char *with; /* argument of the function above */
     unsigned how;
     papers_all *all;
-    double quick_most; /* --quick measures only points up to this one; 0: all */
-    const char *label; /* column label; NULL: the label of its side (papers_label) */
+    double quick_limit; /* --quick measures only points up to this one; 0: all */
+    const char *label;  /* column label; NULL: the label of its side (papers_label) */
 };
 
 /* Finds a measure by name; NULL: none. */

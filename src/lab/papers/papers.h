@@ -42,7 +42,7 @@ extern const char *const papers_kind_names[];
 
 struct papers_texts {
     const char **items;
-    size_t count, room;
+    size_t count, capacity;
 };
 
 struct papers_cell {
@@ -54,7 +54,7 @@ struct papers_cell {
 struct papers_row {
     const char *label;
     struct papers_cell *cells;
-    size_t count, room;
+    size_t count, capacity;
 };
 
 /* Parameters of an experiment: both numbers of "8192x256", or the only number twice. */
@@ -87,7 +87,7 @@ struct papers_item {
     bool across;      /* the points are the columns */
     struct papers_texts columns;
     struct papers_row *rows;
-    size_t row_count, row_room;
+    size_t row_count, row_capacity;
     enum papers_printed printed;
     struct papers_texts over, to; /* speed-ups of `to` over `over`; without `to`: of all others */
     struct papers_texts draw;     /* series to draw; empty: all */
@@ -96,7 +96,7 @@ struct papers_item {
     struct papers_texts measures; /* what is measured here for the same work */
     struct papers_texts without;  /* sides without a measure, and the reason */
     struct papers_slip *slips;
-    size_t slip_count, slip_room;
+    size_t slip_count, slip_capacity;
     struct papers_texts shows, notes, differs;
 };
 
@@ -104,9 +104,9 @@ struct papers {
     struct arena arena; /* owns all texts */
     gordian_allocator memory;
     struct papers_paper *papers;
-    size_t paper_count, paper_room;
+    size_t paper_count, paper_capacity;
     struct papers_item *items; /* in the papers' order */
-    size_t item_count, item_room;
+    size_t item_count, item_capacity;
 };
 
 /* GORDIAN_STATUS_INPUT, with line and column, if an embedded text is malformed. On failure there is

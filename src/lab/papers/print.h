@@ -35,18 +35,18 @@ const char *papers_picture_name(char *text, size_t size, const struct papers_ite
 /* Prints notes on our measurements of an item, one per line: where it was measured, and what was
  * not. Calls `line` for each; text and Markdown share it (tell.c). */
 typedef void papers_line(struct output *out, const char *text);
-gordian_status papers_tell_sources(const struct papers *papers, const struct papers_item *item,
-                                   const struct results *results, const struct papers_run *run,
-                                   struct output *out, papers_line *line, gordian_error *error);
+gordian_status papers_print_sources(const struct papers *papers, const struct papers_item *item,
+                                    const struct results *results, const struct papers_run *run,
+                                    struct output *out, papers_line *line, gordian_error *error);
 /* Prints what this run did not measure of an item, one per line; `heading` comes before the first.
  */
-void papers_tell_unmeasured(const struct papers *papers, const struct papers_item *item,
-                            const struct papers_run *run, const char *heading, struct output *out,
-                            papers_line *line);
+void papers_print_unmeasured(const struct papers *papers, const struct papers_item *item,
+                             const struct papers_run *run, const char *heading, struct output *out,
+                             papers_line *line);
 /* Prints its numbers and speed-ups, as Markdown or as text. */
-gordian_status papers_tell_grids(const struct papers *papers, const struct papers_item *item,
-                                 const struct results *results, bool markdown, struct output *out,
-                                 gordian_error *error);
+gordian_status papers_print_grids(const struct papers *papers, const struct papers_item *item,
+                                  const struct results *results, bool markdown, struct output *out,
+                                  gordian_error *error);
 /* "table 3.3", "figure 8", "figure without a number" */
 const char *papers_item_title(char *text, size_t size, const struct papers_item *item);
 /* "seconds": unit of the printed numbers. */

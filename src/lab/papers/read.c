@@ -60,7 +60,7 @@ static const char *rest_of_line(struct text_reader *reader, size_t skip)
 static gordian_status add_text(struct text_reader *reader, struct papers_texts *texts,
                                const char *text)
 {
-    if (!text || !memory_grow(&reader->papers->memory, &texts->items, &texts->room,
+    if (!text || !memory_grow(&reader->papers->memory, &texts->items, &texts->capacity,
                               texts->count + 1, sizeof *texts->items))
         return fail_memory(reader->error);
     texts->items[texts->count++] = text;
@@ -139,9 +139,9 @@ static gordian_status fill_item_row(struct text_reader *reader, struct papers_ro
 {
     const struct papers_item *item = reader->item;
     if (fields->count != item->columns.count + 1)
-        return fail_text_line(reader, "a row with more or fewer cells than there are columns");
+        return fail_text_line(reader, "wrong number of cells in a row");
     *row = (struct papers_row){.label = fields->items[0]};
-    if (!memory_grow(&reader->papers->memory, &row->cells, &row->room, item->columns.count,
+    if (!memory_grow(&reader->papers->memory, &row->cells, &row->capacity, item->columns.count,
                      sizeof *row->cells))
         return fail_memory(reader->error);
     for (row->count = 0; row->count < item->columns.count; row->count++)
@@ -154,8 +154,9 @@ static gordian_status add_item_row(struct text_reader *reader)
     struct papers_item *item = reader->item;
     struct papers_texts fields = {0};
     gordian_status status = add_fields(reader, &fields);
-    if (status == GORDIAN_OK && !memory_grow(&reader->papers->memory, &item->rows, &item->row_room,
-                                             item->row_count + 1, sizeof *item->rows))
+    if (status == GORDIAN_OK &&
+        !memory_grow(&reader->papers->memory, &item->rows, &item->row_capacity, item->row_count + 1,
+                     sizeof *item->rows))
         status = fail_memory(reader->error);
     THEN(status, fill_item_row(reader, &item->rows[item->row_count], &fields));
     item->row_count += status == GORDIAN_OK;
@@ -169,10 +170,10 @@ static gordian_status add_slip(struct text_reader *reader)
     struct papers_texts fields = {0};
     gordian_status status = add_fields(reader, &fields);
     if (status == GORDIAN_OK && fields.count != 1 && fields.count != 3)
-        status = fail_text_line(reader, "a slip has a text, or a point, a series and a text");
+        status = fail_text_line(reader, "slip: expected TEXT, or POINT | SERIES | TEXT");
     if (status == GORDIAN_OK &&
-        !memory_grow(&reader->papers->memory, &item->slips, &item->slip_room, item->slip_count + 1,
-                     sizeof *item->slips))
+        !memory_grow(&reader->papers->memory, &item->slips, &item->slip_capacity,
+                     item->slip_count + 1, sizeof *item->slips))
         status = fail_memory(reader->error);
     if (status == GORDIAN_OK) {
         struct papers_slip *slip = &item->slips[item->slip_count++];
@@ -202,7 +203,7 @@ static gordian_status set_kind(struct text_reader *reader)
             reader->item->kind = (enum papers_kind)i;
             return GORDIAN_OK;
         }
-    return fail_text_line(reader, "an unknown kind");
+    return fail_text_line(reader, "unknown kind");
 }
 
 static gordian_status set_printed(struct text_reader *reader)
@@ -213,7 +214,7 @@ static gordian_status set_printed(struct text_reader *reader)
     else if (word_is(word, "ratio-less-one"))
         reader->item->printed = PAPERS_PRINTED_RATIO_LESS_ONE;
     else
-        return fail_text_line(reader, "printed is ratio or ratio-less-one");
+        return fail_text_line(reader, "printed: expected ratio or ratio-less-one");
     return GORDIAN_OK;
 }
 
@@ -223,7 +224,7 @@ static gordian_status set_average(struct text_reader *reader)
     uint64_t count = 0;
     const char *why;
     if (!parse_u64(word->text, word->length, &count, &why) || count == 0 || count > 1000)
-        return fail_text_line(reader, "an average of a number of rows");
+        return fail_text_line(reader, "average: expected a number of rows");
     reader->item->average = (unsigned)count;
     return GORDIAN_OK;
 }
@@ -265,7 +266,7 @@ static gordian_status take_item_line(struct text_reader *reader)
     if (word_is(word, "points"))
         return set_text(reader, &item->head);
     if (!word_is(word, "decimal"))
-        return fail_text_line(reader, "an unknown word");
+        return fail_text_line(reader, "unknown word");
     item->decimal = ',';
     return GORDIAN_OK;
 }
@@ -296,8 +297,8 @@ static gordian_status name_item(struct text_reader *reader, struct papers_item *
 static gordian_status begin_paper(struct text_reader *reader)
 {
     struct papers *papers = reader->papers;
-    if (papers->paper_count == papers->paper_room)
-        return fail_text_line(reader, "one paper too many");
+    if (papers->paper_count == papers->paper_capacity)
+        return fail_text_line(reader, "too many papers");
     reader->paper = &papers->papers[papers->paper_count++];
     *reader->paper = (struct papers_paper){.title = "", .by = "", .machines = ""};
     reader->item = NULL;
@@ -310,7 +311,7 @@ static gordian_status take_paper_line(struct text_reader *reader)
     struct papers_paper *paper = reader->paper;
     const gordian_word *word = &reader->reader.words[0];
     if (!paper)
-        return fail_text_line(reader, "a line before the first paper");
+        return fail_text_line(reader, "line before the first paper");
     if (word_is(word, "title"))
         return set_text(reader, &paper->title);
     if (word_is(word, "by"))
@@ -319,7 +320,7 @@ static gordian_status take_paper_line(struct text_reader *reader)
         return set_text(reader, &paper->machines);
     if (word_is(word, "slip"))
         return add_rest(reader, &paper->slips);
-    return fail_text_line(reader, "an unknown word of a paper");
+    return fail_text_line(reader, "unknown word of a paper");
 }
 
 static gordian_status take_text_line(struct text_reader *reader)
@@ -331,7 +332,7 @@ static gordian_status take_text_line(struct text_reader *reader)
         struct papers *papers = reader->papers;
         if (!reader->paper || reader->reader.word_count < 3)
             return fail_text_line(reader, "an item needs a paper, a number and a title");
-        if (!memory_grow_zeroed(&papers->memory, &papers->items, &papers->item_room,
+        if (!memory_grow_zeroed(&papers->memory, &papers->items, &papers->item_capacity,
                                 papers->item_count + 1, sizeof *papers->items))
             return fail_memory(reader->error);
         struct papers_item *item = &papers->items[papers->item_count];
@@ -370,7 +371,7 @@ gordian_status papers_open(struct papers *papers, gordian_error *error)
     *papers = (struct papers){.memory = memory_allocator(NULL)};
     arena_init(&papers->arena, &papers->memory);
     papers->papers = memory_zeroed(&papers->memory, PAPERS_MOST * sizeof *papers->papers);
-    papers->paper_room = papers->papers ? PAPERS_MOST : 0;
+    papers->paper_capacity = papers->papers ? PAPERS_MOST : 0;
     gordian_status status = papers->papers ? GORDIAN_OK : fail_memory(error);
     for (size_t i = 0; i < PAPERS_DATA_COUNT && status == GORDIAN_OK; i++)
         status = papers_read(papers, papers_data[i].text, *papers_data[i].size, error);

@@ -23,7 +23,7 @@ void results_free(struct results *results)
     memory_free_all(&results->memory, results->runs, results->values);
     results->runs = NULL;
     results->values = NULL;
-    results->run_count = results->run_room = results->value_count = results->value_room = 0;
+    results->run_count = results->run_capacity = results->value_count = results->value_capacity = 0;
 }
 
 /* ------------------------------------------------------------------ adding */
@@ -31,8 +31,8 @@ void results_free(struct results *results)
 static gordian_status add_result_run(struct results *results, const struct results_run *run,
                                      gordian_error *error)
 {
-    if (!memory_grow(&results->memory, &results->runs, &results->run_room, results->run_count + 1,
-                     sizeof *run))
+    if (!memory_grow(&results->memory, &results->runs, &results->run_capacity,
+                     results->run_count + 1, sizeof *run))
         return fail_memory(error);
     results->runs[results->run_count++] = *run;
     return GORDIAN_OK;
@@ -78,7 +78,7 @@ static gordian_status put_result_value(struct results *results, const struct res
                                        gordian_error *error)
 {
     struct results_value *old = find_value(results, value->measure, value->x, value->y);
-    if (!old && !memory_grow(&results->memory, &results->values, &results->value_room,
+    if (!old && !memory_grow(&results->memory, &results->values, &results->value_capacity,
                              results->value_count + 1, sizeof *value))
         return fail_memory(error);
     if (!old)
@@ -161,10 +161,10 @@ static gordian_status keep_result_line(struct results *results, struct results_l
         return add_result_run(results, &line->run, error);
     }
     if (!(line->run_number >= 1 && line->run_number <= (double)runs))
-        return fail_at(error, GORDIAN_STATUS_INPUT, number, 1, "a value of a run that is not here");
+        return fail_at(error, GORDIAN_STATUS_INPUT, number, 1, "value of an unknown run");
     if (!isfinite(line->value.x) || !isfinite(line->value.y) || !(line->value.value > 0))
         return fail_at(error, GORDIAN_STATUS_INPUT, number, 1,
-                       "a value needs x and y, and is above 0");
+                       "a value needs x and y, and must be above 0");
     line->value.run = first + (size_t)line->run_number - 1;
     line->value.line = number;
     return put_result_value(results, &line->value, error);
@@ -183,10 +183,10 @@ static gordian_status take_result_line(struct results *results, const char *text
     if (status != GORDIAN_OK)
         error->line = number;
     else if (!value_is(object, VALUE_DICT))
-        status = fail_at(error, GORDIAN_STATUS_INPUT, number, 1, "an object was expected");
+        status = fail_at(error, GORDIAN_STATUS_INPUT, number, 1, "expected an object");
     for (uint32_t i = 0; status == GORDIAN_OK && i < object->count; i++)
         if (!take_member(&line, object->items[2 * i], object->items[2 * i + 1]))
-            status = fail_at(error, GORDIAN_STATUS_INPUT, number, 1, "neither a text nor a number");
+            status = fail_at(error, GORDIAN_STATUS_INPUT, number, 1, "expected a text or a number");
     arena_free(&arena);
     TRY(status);
     return keep_result_line(results, &line, first, number, error);

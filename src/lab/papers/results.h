@@ -34,9 +34,9 @@ struct results_value {
 struct results {
     gordian_allocator memory;
     struct results_run *runs;
-    size_t run_count, run_room;
+    size_t run_count, run_capacity;
     struct results_value *values;
-    size_t value_count, value_room;
+    size_t value_count, value_capacity;
 };
 
 void results_init(struct results *results);

@@ -27,8 +27,9 @@ const char *papers_unit_name(const struct papers_item *item)
 }
 
 /* Prints the runs of a curve's values; most values come from one run. */
-static void tell_curve(const struct chart *chart, const struct chart_curve *curve,
-                       const struct results *results, struct output *out, papers_line *line)
+static void print_curve_sources(const struct chart *chart, const struct chart_curve *curve,
+                                const struct results *results, struct output *out,
+                                papers_line *line)
 {
     size_t told[8], told_count = 0;
     char text[1024];
@@ -52,8 +53,8 @@ static void tell_curve(const struct chart *chart, const struct chart_curve *curv
 }
 
 /* Prints why a value is missing: the reason in this run, or that it is not recorded. */
-static void tell_missing(const struct chart_curve *curve, const struct papers_run *run,
-                         struct output *out, papers_line *line)
+static void print_missing(const struct chart_curve *curve, const struct papers_run *run,
+                          struct output *out, papers_line *line)
 {
     char text[512];
     const char *why = run ? papers_why_not(run, curve->measure) : NULL;
@@ -63,9 +64,9 @@ static void tell_missing(const struct chart_curve *curve, const struct papers_ru
 }
 
 /* Prints the notes of one table; `seen`: what was printed before. */
-static gordian_status tell_table(const struct papers *papers, const struct papers_item *item,
-                                 const struct results *results, const struct papers_run *run,
-                                 struct output *out, papers_line *line, gordian_error *error)
+static gordian_status print_table_notes(const struct papers *papers, const struct papers_item *item,
+                                        const struct results *results, const struct papers_run *run,
+                                        struct output *out, papers_line *line, gordian_error *error)
 {
     struct chart chart;
     TRY(chart_open_values(&chart, papers, item, results, error));
@@ -77,9 +78,9 @@ static gordian_status tell_table(const struct papers *papers, const struct paper
         for (size_t i = 0; i < chart.point_count; i++)
             measured |= curve->values[i] != NULL;
         if (measured)
-            tell_curve(&chart, curve, results, out, line);
+            print_curve_sources(&chart, curve, results, out, line);
         else
-            tell_missing(curve, run, out, line);
+            print_missing(curve, run, out, line);
     }
     for (size_t i = 0; i + 1 < item->without.count; i += 2) {
         char text[256];
@@ -91,12 +92,12 @@ static gordian_status tell_table(const struct papers *papers, const struct paper
     return GORDIAN_OK;
 }
 
-gordian_status papers_tell_sources(const struct papers *papers, const struct papers_item *item,
-                                   const struct results *results, const struct papers_run *run,
-                                   struct output *out, papers_line *line, gordian_error *error)
+gordian_status papers_print_sources(const struct papers *papers, const struct papers_item *item,
+                                    const struct results *results, const struct papers_run *run,
+                                    struct output *out, papers_line *line, gordian_error *error)
 {
     if (item->kind != PAPERS_KIND_SPEEDUPS)
-        return tell_table(papers, item, results, run, out, line, error);
+        return print_table_notes(papers, item, results, run, out, line, error);
     char text[256] = "Ours: see ";
     for (size_t i = 0; i < item->from.count; i++) {
         size_t used = strlen(text);
@@ -107,8 +108,8 @@ gordian_status papers_tell_sources(const struct papers *papers, const struct pap
 }
 
 /* `heading` is printed once: before the first line of an item. */
-static void tell_unmeasured(const struct papers_item *item, const struct papers_run *run,
-                            const char **heading, struct output *out, papers_line *line)
+static void print_unmeasured(const struct papers_item *item, const struct papers_run *run,
+                             const char **heading, struct output *out, papers_line *line)
 {
     char which[1024], text[1280];
     for (size_t i = 0; i < item->measures.count; i++) {
@@ -122,21 +123,21 @@ static void tell_unmeasured(const struct papers_item *item, const struct papers_
     }
 }
 
-void papers_tell_unmeasured(const struct papers *papers, const struct papers_item *item,
-                            const struct papers_run *run, const char *heading, struct output *out,
-                            papers_line *line)
+void papers_print_unmeasured(const struct papers *papers, const struct papers_item *item,
+                             const struct papers_run *run, const char *heading, struct output *out,
+                             papers_line *line)
 {
-    tell_unmeasured(item, run, &heading, out, line);
+    print_unmeasured(item, run, &heading, out, line);
     for (size_t i = 0; i < item->from.count; i++) {
         const struct papers_item *table = papers_named(papers, item->paper, item->from.items[i]);
         if (table)
-            tell_unmeasured(table, run, &heading, out, line);
+            print_unmeasured(table, run, &heading, out, line);
     }
 }
 
-gordian_status papers_tell_grids(const struct papers *papers, const struct papers_item *item,
-                                 const struct results *results, bool markdown, struct output *out,
-                                 gordian_error *error)
+gordian_status papers_print_grids(const struct papers *papers, const struct papers_item *item,
+                                  const struct results *results, bool markdown, struct output *out,
+                                  gordian_error *error)
 {
     for (int speedups = 0; speedups < 2; speedups++) {
         struct grid grid;

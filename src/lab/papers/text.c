@@ -85,14 +85,14 @@ gordian_status papers_item_text(const struct papers *papers, const struct papers
     print_wrapped(out, "", text);
     if (item->measures.count)
         print_wrapped(out, "its machines: ", item->paper->machines);
-    gordian_status status = papers_tell_grids(papers, item, results, false, out, error);
+    gordian_status status = papers_print_grids(papers, item, results, false, out, error);
     TRY(status);
     if (item->measures.count || item->from.count) {
         output_text(out, "\nmeasured here\n");
-        status = papers_tell_sources(papers, item, results, run, out, print_line, error);
+        status = papers_print_sources(papers, item, results, run, out, print_line, error);
     }
     if (run)
-        papers_tell_unmeasured(papers, item, run, "\nnot measured in this run\n", out, print_line);
+        papers_print_unmeasured(papers, item, run, "\nnot measured in this run\n", out, print_line);
     print_slip_lines(out, item);
     print_text_lines(out, "what differs", &item->differs);
     print_text_lines(out, "notes", &item->notes);

@@ -132,14 +132,14 @@ static bool add_witness_edge(struct told_witness *told, const char *process, con
     gordian_allocator memory = memory_allocator(NULL);
     size_t count = told->witness.count;
     if (!process || !*process || !resource || !*resource ||
-        !memory_grow(&memory, &told->edges, &told->edge_room, count + 1, sizeof *told->edges))
+        !memory_grow(&memory, &told->edges, &told->edge_capacity, count + 1, sizeof *told->edges))
         return false;
     gordian_edge edge = {.units = units,
                          .process = id_of_name(&told->processes, &told->process_count, process),
                          .resource = id_of_name(&told->resources, &told->resource_count, resource),
                          .waits = waits};
     if (edge.process == GORDIAN_NONE || edge.resource == GORDIAN_NONE ||
-        !memory_grow_zeroed(&memory, &told->waits, &told->waits_room, told->process_count,
+        !memory_grow_zeroed(&memory, &told->waits, &told->waits_capacity, told->process_count,
                             sizeof *told->waits))
         return false;
     told->members += waits && !told->waits[edge.process];

@@ -23,9 +23,9 @@ struct told_witness {
     struct names processes, resources; /* only those in this witness */
     uint32_t process_count, resource_count;
     gordian_edge *edges;
-    size_t edge_room;
+    size_t edge_capacity;
     bool *waits; /* by process */
-    size_t waits_room;
+    size_t waits_capacity;
     size_t members; /* number of waiting processes */
     gordian_witness witness;
     struct labels labels;

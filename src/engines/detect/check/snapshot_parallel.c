@@ -53,7 +53,7 @@ struct piece {
 
 struct parallel_reading {
     gordian_snapshot *snapshot;
-    struct crowd *crowds[NAME_KINDS];
+    struct sharded_interner *crowds[NAME_KINDS];
     const struct source_file *file;
     size_t piece_bytes, line_room;
     uint64_t piece_count;
@@ -239,7 +239,7 @@ static void reserve_new_names(void *context)
 
 static void number_new_names(struct parallel_reading *reading, unsigned member, enum name_kind kind)
 {
-    struct crowd *crowd = reading->crowds[kind];
+    struct sharded_interner *crowd = reading->crowds[kind];
     const struct piece *piece = &reading->pieces[member];
     uint32_t *places = kind == NAME_PROCESSES ? reading->snapshot->wait : reading->snapshot->holder;
     uint32_t id = crowd->count, next[CROWD_PARTS];

@@ -1,5 +1,5 @@
-/* Magic bytes: the first bytes of a file tell a UTF-8 byte order mark, a packed file of ours, or a
- * compressed file. */
+/* Magic bytes: the first bytes of a file identify a UTF-8 byte order mark, a packed file of
+ * ours, or a compressed file. */
 #pragma once
 
 #include <stdbool.h>

@@ -64,7 +64,7 @@ static gordian_status refill_buffer(struct reader *reader, gordian_error *error)
     size_t unread = reader->end - reader->start;
     if (unread > READER_LINE_MAX)
         return fail_at(error, GORDIAN_STATUS_INPUT, reader->line + 1, READER_LINE_MAX + 1,
-                       "a line of more than %u bytes", READER_LINE_MAX);
+                       "a line is longer than %u bytes", READER_LINE_MAX);
     if (reader->start > 0) {
         memmove(reader->buffer, reader->buffer + reader->start, unread);
         reader->start = 0;
@@ -108,7 +108,7 @@ static gordian_status find_line(struct reader *reader, char **newline, gordian_e
     }
     if (*newline - (reader->buffer + reader->start) > (ptrdiff_t)READER_LINE_MAX)
         return fail_at(error, GORDIAN_STATUS_INPUT, reader->line + 1, READER_LINE_MAX + 1,
-                       "a line of more than %u bytes", READER_LINE_MAX);
+                       "a line is longer than %u bytes", READER_LINE_MAX);
     return GORDIAN_OK;
 }
 
@@ -156,7 +156,7 @@ static gordian_status take_alone(struct reader *reader, gordian_error *error)
     const char *nul = rest < newline ? memchr(rest, '\0', (size_t)(newline - rest)) : NULL;
     if (nul)
         return fail_at(error, GORDIAN_STATUS_INPUT, reader->line, (uint64_t)(nul - line) + 1,
-                       "a NUL byte: this is not text");
+                       "NUL byte: this is not a text file");
     return GORDIAN_OK;
 }
 
@@ -266,7 +266,7 @@ void reader_scan(struct reader_ahead *ahead, const char *text, size_t limit)
 }
 
 /* Scans ahead in the bytes that were read; false: they contain no complete, suitable line. */
-static bool look_ahead(struct reader *reader)
+static bool scan_ahead(struct reader *reader)
 {
     struct reader_ahead *ahead = reader->ahead;
     size_t unread = reader->end - reader->start;
@@ -299,7 +299,7 @@ static gordian_status take_ahead(struct reader *reader, gordian_error *error)
 
 bool reader_look(struct reader *reader)
 {
-    return reader->ahead->line < reader->ahead->line_count || look_ahead(reader);
+    return reader->ahead->line < reader->ahead->line_count || scan_ahead(reader);
 }
 
 gordian_status reader_next(struct reader *reader, gordian_error *error)

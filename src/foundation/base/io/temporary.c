@@ -28,8 +28,9 @@ static gordian_status fail_path(const char *what, char *path, gordian_error *err
 {
     int why = errno;
     path[0] = '\0';
-    fail(error, GORDIAN_STATUS_IO, "cannot make a temporary %s in '%.200s' (TMPDIR says where): %s",
-         what, machine_temporary(), strerror(why));
+    fail(error, GORDIAN_STATUS_IO,
+         "cannot make a temporary %s in '%.200s' (TMPDIR sets the folder): %s", what,
+         machine_temporary(), strerror(why));
     errno = why;
     return GORDIAN_STATUS_IO;
 }

@@ -141,7 +141,7 @@ static struct value *unescape_text(struct json_reader *reader, struct value *val
         int32_t code = from[-1] == 'u' ? escaped_code(&from, to, reader->copy) : -1;
         if (code < 0) {
             reader->at = from - 2;
-            return json_fault(reader, "a backslash that means nothing");
+            return json_fault(reader, "unknown escape sequence");
         }
         end = write_utf8(end, (uint32_t)code);
     }
@@ -172,7 +172,7 @@ static struct value *json_string(struct json_reader *reader)
     }
     if (c >= reader->end || *c != '"') {
         reader->at = c < reader->end ? c : reader->end;
-        return json_fault(reader, "a text that does not end");
+        return json_fault(reader, "unterminated string");
     }
     struct value *value = value_new(reader->arena, VALUE_TEXT);
     if (!value || c - from > UINT32_MAX / 2)
@@ -180,7 +180,7 @@ static struct value *json_string(struct json_reader *reader)
     value->text = from;
     value->count = (uint32_t)(c - from);
     if (reader->copy && !is_utf8(from, c))
-        return json_fault(reader, "a text that is not UTF-8");
+        return json_fault(reader, "string is not UTF-8");
     if (escapes && !unescape_text(reader, value, from, c))
         return NULL;
     if (reader->copy)
@@ -229,7 +229,7 @@ static struct value *json_number(struct json_reader *reader)
     const char *whole = pass_digits(digits), *to = pass_fraction(whole);
     if (whole == digits || (*digits == '0' && whole > digits + 1) ||
         (to > whole && !(to[-1] >= '0' && to[-1] <= '9')))
-        return json_fault(reader, "no value");
+        return json_fault(reader, "expected a value");
     struct value *value = value_new(reader->arena, VALUE_INTEGER);
     if (!value)
         return json_no_memory(reader);
@@ -238,7 +238,7 @@ static struct value *json_number(struct json_reader *reader)
         value->kind = VALUE_REAL;
         value->real = strtod(from, NULL);
         if (reader->copy && isinf(value->real))
-            return json_fault(reader, "a number that is too large");
+            return json_fault(reader, "number is too large");
     } else if (digits > from) {
         value->integer = -value->integer;
     }
@@ -299,14 +299,14 @@ static bool json_element(struct json_reader *reader, struct value *value)
     uint32_t used = dict ? 2 * value->count : value->count;
     if (dict) {
         if (!pass_char(reader, '"'))
-            return json_fault(reader, "no key where one belongs");
+            return json_fault(reader, "expected a key");
         key = json_string(reader);
         if (key && !pass_char(reader, ':'))
-            return json_fault(reader, "no ':' behind a key");
+            return json_fault(reader, "expected ':' after a key");
         if (!key)
             return false;
         if (reader->unique && !is_new_key(value, key))
-            return json_fault(reader, "a key twice, or too many of them");
+            return json_fault(reader, "duplicate key, or too many keys");
     }
     struct value *item = json_value(reader);
     if (!item)
@@ -324,14 +324,15 @@ static struct value *json_list(struct json_reader *reader, enum value_kind kind,
     if (!value)
         return json_no_memory(reader);
     if (++reader->depth > JSON_DEPTH_MOST)
-        return json_fault(reader, "lists and objects too deep in each other");
+        return json_fault(reader, "lists and objects are nested too deeply");
     if (!pass_char(reader, closer)) {
         do {
             if (!json_element(reader, value))
                 return NULL;
         } while (pass_char(reader, ','));
         if (!pass_char(reader, closer))
-            return json_fault(reader, kind == VALUE_LIST ? "no ',' or ']'" : "no ',' or '}'");
+            return json_fault(reader,
+                              kind == VALUE_LIST ? "expected ',' or ']'" : "expected ',' or '}'");
     }
     reader->depth--;
     return value;
@@ -341,7 +342,7 @@ static struct value *json_value(struct json_reader *reader)
 {
     pass_blanks(reader);
     if (reader->at == reader->end)
-        return json_fault(reader, "the text ends too early");
+        return json_fault(reader, "unexpected end of the text");
     switch (*reader->at) {
     case '{':
         reader->at++;
@@ -362,7 +363,7 @@ static gordian_status read_document(const struct value **out, struct json_reader
     struct value *value = json_value(reader);
     pass_blanks(reader);
     if (value && reader->at != reader->end)
-        value = json_fault(reader, "something behind the end");
+        value = json_fault(reader, "unexpected text after the end");
     if (value)
         *out = value;
     return reader->status;

@@ -32,7 +32,7 @@ static size_t entry_units(size_t length)
     return (ENTRY_HEAD + length + 1 + 7) / 8;
 }
 
-struct names_nobody {
+struct names_empty_entry {
     uint32_t id, length;
 };
 
@@ -45,7 +45,7 @@ static bool reserve_text(struct names *names, size_t bytes)
                      1))
         return false;
     if (names->text_used == 0)
-        memcpy(names->text, &(struct names_nobody){.id = GORDIAN_NONE}, TEXT_START);
+        memcpy(names->text, &(struct names_empty_entry){.id = GORDIAN_NONE}, TEXT_START);
     names->text_used = used;
     return true;
 }

@@ -11,39 +11,39 @@
 
 _Static_assert(CROWD_PARTS == 1 << (32 - CROWD_PLACE_BITS), "a place has room for the part");
 
-void crowd_init(struct crowd *crowd, const gordian_allocator *memory)
+void crowd_init(struct sharded_interner *interner, const gordian_allocator *memory)
 {
-    *crowd = (struct crowd){.memory = *memory};
+    *interner = (struct sharded_interner){.memory = *memory};
 }
 
-void crowd_settle(struct crowd *crowd)
+void crowd_settle(struct sharded_interner *interner)
 {
     for (unsigned i = 0; i < CROWD_PARTS; i++)
-        hash_free(&crowd->parts[i].table, &crowd->memory);
+        hash_free(&interner->parts[i].table, &interner->memory);
 }
 
-void crowd_free(struct crowd *crowd)
+void crowd_free(struct sharded_interner *interner)
 {
-    gordian_allocator memory = crowd->memory;
-    crowd_settle(crowd);
+    gordian_allocator memory = interner->memory;
+    crowd_settle(interner);
     for (unsigned i = 0; i < CROWD_PARTS; i++)
-        memory_free(&memory, crowd->parts[i].text);
-    memory_free(&memory, crowd->places);
-    crowd_init(crowd, &memory);
+        memory_free(&memory, interner->parts[i].text);
+    memory_free(&memory, interner->places);
+    crowd_init(interner, &memory);
 }
 
-void crowd_prepare(struct crowd *crowd, size_t bytes, uint32_t names)
+void crowd_prepare(struct sharded_interner *interner, size_t bytes, uint32_t names)
 {
     size_t room = bytes / CROWD_PARTS;
     for (unsigned i = 0; i < CROWD_PARTS; i++) {
-        struct crowd_part *part = &crowd->parts[i];
-        part->text = memory_alloc(&crowd->memory, room);
+        struct crowd_part *part = &interner->parts[i];
+        part->text = memory_alloc(&interner->memory, room);
         part->room = part->text ? room : 0;
         if (room >= LARGE_PART)
-            memory_expect_random(&crowd->memory, part->text, room);
+            memory_expect_random(&interner->memory, part->text, room);
     }
-    crowd->places = memory_alloc_random(&crowd->memory, names * sizeof *crowd->places);
-    crowd->room = crowd->places ? names : 0;
+    interner->places = memory_alloc_random(&interner->memory, names * sizeof *interner->places);
+    interner->room = interner->places ? names : 0;
 }
 
 /* ---- shards */
@@ -124,7 +124,7 @@ static uint32_t put_name_entry(struct crowd_part *part, const struct crowd_name 
     return place;
 }
 
-static bool take_some_names(struct crowd *crowd, struct crowd_part *part,
+static bool take_some_names(struct sharded_interner *interner, struct crowd_part *part,
                             const struct crowd_name *names, size_t count, uint32_t *answers,
                             uint32_t *fresh)
 {
@@ -147,7 +147,7 @@ static bool take_some_names(struct crowd *crowd, struct crowd_part *part,
             answers[i] = id == NONE ? place | CROWD_UNNUMBERED : id;
             continue;
         }
-        place = put_name_entry(part, &names[i], hashes[i], &crowd->memory);
+        place = put_name_entry(part, &names[i], hashes[i], &interner->memory);
         if (place == 0)
             return false;
         answers[i] = place | CROWD_UNNUMBERED | CROWD_NEW;
@@ -156,12 +156,12 @@ static bool take_some_names(struct crowd *crowd, struct crowd_part *part,
     return true;
 }
 
-bool crowd_take(struct crowd *crowd, unsigned part, const struct crowd_name *names, size_t count,
-                uint32_t *answers, uint32_t *fresh)
+bool crowd_take(struct sharded_interner *interner, unsigned part, const struct crowd_name *names,
+                size_t count, uint32_t *answers, uint32_t *fresh)
 {
     *fresh = 0;
     for (size_t at = 0; at < count; at += AHEAD)
-        if (!take_some_names(crowd, &crowd->parts[part], names + at,
+        if (!take_some_names(interner, &interner->parts[part], names + at,
                              count - at < AHEAD ? count - at : AHEAD, answers + at, fresh))
             return false;
     return true;
@@ -169,40 +169,40 @@ bool crowd_take(struct crowd *crowd, unsigned part, const struct crowd_name *nam
 
 /* ---- ids */
 
-bool crowd_reserve(struct crowd *crowd, uint32_t more)
+bool crowd_reserve(struct sharded_interner *interner, uint32_t more)
 {
-    if (more > CROWD_MOST - crowd->count ||
-        !memory_grow32(&crowd->memory, &crowd->places, &crowd->room, crowd->count + more,
-                       sizeof *crowd->places))
+    if (more > CROWD_MOST - interner->count ||
+        !memory_grow32(&interner->memory, &interner->places, &interner->room,
+                       interner->count + more, sizeof *interner->places))
         return false;
-    crowd->count += more;
+    interner->count += more;
     return true;
 }
 
-void crowd_number(struct crowd *crowd, unsigned part, uint32_t answer, uint32_t id)
+void crowd_number(struct sharded_interner *interner, unsigned part, uint32_t answer, uint32_t id)
 {
     uint32_t place = answer & PLACE_MASK;
-    memcpy(part_entry(&crowd->parts[part], place), &id, sizeof id);
-    crowd->places[id] = place | (uint32_t)part << CROWD_PLACE_BITS;
+    memcpy(part_entry(&interner->parts[part], place), &id, sizeof id);
+    interner->places[id] = place | (uint32_t)part << CROWD_PLACE_BITS;
 }
 
-uint32_t crowd_id(const struct crowd *crowd, unsigned part, uint32_t answer)
+uint32_t crowd_id(const struct sharded_interner *interner, unsigned part, uint32_t answer)
 {
     return answer & CROWD_UNNUMBERED
-               ? hash_load32(part_entry(&crowd->parts[part], answer & PLACE_MASK))
+               ? hash_load32(part_entry(&interner->parts[part], answer & PLACE_MASK))
                : answer;
 }
 
-void crowd_expect(const struct crowd *crowd, unsigned part, uint32_t answer)
+void crowd_expect(const struct sharded_interner *interner, unsigned part, uint32_t answer)
 {
     if (answer & CROWD_UNNUMBERED)
-        __builtin_prefetch(part_entry(&crowd->parts[part], answer & PLACE_MASK));
+        __builtin_prefetch(part_entry(&interner->parts[part], answer & PLACE_MASK));
 }
 
-const char *crowd_text(const struct crowd *crowd, uint32_t id)
+const char *crowd_text(const struct sharded_interner *interner, uint32_t id)
 {
-    if (id >= crowd->count)
+    if (id >= interner->count)
         return "";
-    uint32_t place = crowd->places[id];
-    return part_entry(&crowd->parts[place >> CROWD_PLACE_BITS], place & PLACE_MASK) + ENTRY_HEAD;
+    uint32_t place = interner->places[id];
+    return part_entry(&interner->parts[place >> CROWD_PLACE_BITS], place & PLACE_MASK) + ENTRY_HEAD;
 }

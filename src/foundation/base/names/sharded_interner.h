@@ -35,20 +35,20 @@ struct crowd_part {
     size_t used, room;
 };
 
-struct crowd {
+struct sharded_interner {
     gordian_allocator memory;
     struct crowd_part parts[CROWD_PARTS];
     uint32_t *places; /* by id */
     uint32_t count, room;
 };
 
-void crowd_init(struct crowd *crowd, const gordian_allocator *memory);
-void crowd_free(struct crowd *crowd);
+void crowd_init(struct sharded_interner *interner, const gordian_allocator *memory);
+void crowd_free(struct sharded_interner *interner);
 /* Before the first name: reserves for the expected number and bytes of names. The memory is not
  * touched, so that nothing must move later. Optional: a failure is ignored. */
-void crowd_prepare(struct crowd *crowd, size_t bytes, uint32_t names);
+void crowd_prepare(struct sharded_interner *interner, size_t bytes, uint32_t names);
 /* Frees the tables after the last name. The texts remain. */
-void crowd_settle(struct crowd *crowd);
+void crowd_settle(struct sharded_interner *interner);
 
 static inline unsigned crowd_part(uint64_t hash)
 {
@@ -68,16 +68,16 @@ static inline struct crowd_name crowd_name(const struct names_query *query)
 /* Interns names of one shard, in order; *fresh is the number of new ones. Names are only read and
  * answers are stored apart, so that threads of neighbouring shards do not share cache lines. False:
  * out of memory. */
-bool crowd_take(struct crowd *crowd, unsigned part, const struct crowd_name *names, size_t count,
-                uint32_t *answers, uint32_t *fresh);
+bool crowd_take(struct sharded_interner *interner, unsigned part, const struct crowd_name *names,
+                size_t count, uint32_t *answers, uint32_t *fresh);
 /* Reserves this many new ids; false: out of memory. */
-bool crowd_reserve(struct crowd *crowd, uint32_t more);
+bool crowd_reserve(struct sharded_interner *interner, uint32_t more);
 /* Assigns an id to a new name, given by its answer. */
-void crowd_number(struct crowd *crowd, unsigned part, uint32_t answer, uint32_t id);
+void crowd_number(struct sharded_interner *interner, unsigned part, uint32_t answer, uint32_t id);
 /* Returns the id of an answer, after all new names have ids. */
-uint32_t crowd_id(const struct crowd *crowd, unsigned part, uint32_t answer);
+uint32_t crowd_id(const struct sharded_interner *interner, unsigned part, uint32_t answer);
 /* Prefetches for crowd_id. */
-void crowd_expect(const struct crowd *crowd, unsigned part, uint32_t answer);
+void crowd_expect(const struct sharded_interner *interner, unsigned part, uint32_t answer);
 
 /* Returns the text with a NUL; "" if there is no such id. */
-const char *crowd_text(const struct crowd *crowd, uint32_t id);
+const char *crowd_text(const struct sharded_interner *interner, uint32_t id);

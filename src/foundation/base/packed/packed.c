@@ -233,12 +233,12 @@ static bool check_head(struct unpack *unpack, uint8_t head[PACKED_HEAD])
         return false;
     uint32_t what = packed_get32(head + 8), version = what & 0xffff, kind = what >> 16;
     if (packed_get32(head + 12) != crc32c(0, head, 12))
-        unpack_problem(unpack, "a packed file with a damaged header");
+        unpack_problem(unpack, "packed file has a damaged header");
     else if (version != PACKED_VERSION)
-        unpack_problem(unpack, "a packed file of version %u: this program reads version %u",
-                       version, PACKED_VERSION);
+        unpack_problem(unpack, "packed file has version %u: this program reads version %u", version,
+                       PACKED_VERSION);
     else if (kind != PACKED_TRACE && kind != PACKED_SNAPSHOT)
-        unpack_problem(unpack, "a packed file of an unknown kind, %u", kind);
+        unpack_problem(unpack, "packed file has unknown kind %u", kind);
     unpack->kind = (enum packed_kind)kind;
     return !unpack->problem[0];
 }
@@ -305,7 +305,7 @@ static bool load_block(struct unpack *unpack)
         return false;
     uint32_t length = packed_get32(head) & ~PACKED_RENEW;
     if (length > PACKED_BLOCK_MAX) {
-        unpack_problem(unpack, "a packed trace with a damaged block at byte %llu",
+        unpack_problem(unpack, "packed trace has a damaged block at byte %llu",
                        (unsigned long long)begin);
         return false;
     }
@@ -316,7 +316,7 @@ static bool load_block(struct unpack *unpack)
     unpack->ended = length == 0;
     if (crc32c(crc32c(0, head, 4), unpack->block.data, length) == packed_get32(head + 4))
         return !unpack->ended || unpack_is_whole(unpack);
-    unpack_problem(unpack, "a packed trace with a damaged block at byte %llu",
+    unpack_problem(unpack, "packed trace has a damaged block at byte %llu",
                    (unsigned long long)begin);
     return false;
 }
@@ -404,7 +404,7 @@ static bool unpack_block(struct unpack *unpack)
     while (in.at < in.end && !in.bad && !unpack->text.failed)
         unpack_line(unpack, &in);
     if (in.bad)
-        unpack_problem(unpack, "a packed trace with a block at byte %llu that makes no sense",
+        unpack_problem(unpack, "packed trace has an invalid block at byte %llu",
                        (unsigned long long)begin);
     if (unpack->text.failed || unpack->names.failed)
         unpack->no_memory = true;

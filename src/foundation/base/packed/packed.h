@@ -86,12 +86,12 @@ static inline bool unpack_knows(const struct unpack *unpack)
 /* Reports a failure: the error in the file, or the failed read from errno. */
 gordian_status unpack_fail(const struct unpack *unpack, gordian_error *error);
 /* Errors of packed files, with an offset ... */
-#define PACKED_CUT_SHORT  "a packed file that is cut short, after %llu bytes"
-#define PACKED_BEHIND_END "a packed file with something behind its end, at byte %llu"
+#define PACKED_CUT_SHORT  "packed file is truncated after %llu bytes"
+#define PACKED_BEHIND_END "packed file has data after its end, at byte %llu"
 /* ... and of packed snapshots. */
-#define PACKED_BAD_HEAD  "a packed snapshot with a damaged header"
-#define PACKED_DAMAGED   "a packed snapshot that is damaged: its checksum differs"
-#define PACKED_SENSELESS "a packed snapshot that makes no sense"
+#define PACKED_BAD_HEAD  "packed snapshot has a damaged header"
+#define PACKED_DAMAGED   "packed snapshot is damaged: wrong checksum"
+#define PACKED_SENSELESS "packed snapshot is invalid"
 /* Records an error in the file; only the first one counts. */
 void unpack_problem(struct unpack *unpack, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -129,7 +129,7 @@ struct image_writer *image_begin(const gordian_writer *writer, const struct imag
 void image_u32(struct image_writer *out, uint32_t value);
 void image_u64(struct image_writer *out, uint64_t value);
 void image_bytes(struct image_writer *out, const void *bytes, size_t count);
-/* Must end every section, empty ones too. */
+/* Must end every section, also an empty one. */
 void image_end_section(struct image_writer *out);
 /* Ends the file and frees the writer. False: a write failed, see errno. */
 bool image_end(struct image_writer *out);

@@ -57,19 +57,19 @@ uint64_t array_world_bytes(const struct array_world *world);
 
 /* ---- methods to filter (filter.c) */
 
-enum array_way {
-    ARRAY_WAY_CHUNKED, /* grows from empty during the kernel */
-    ARRAY_WAY_MARKS,   /* the same, but can continue after memory ran out */
-    ARRAY_WAY_FLAT,    /* memory mapped beforehand */
-    ARRAY_WAY_WATCHED, /* flat, mapped by the host while the kernel runs; host time */
-    ARRAY_WAY_PLAIN,   /* the same kernel into preallocated memory: one atomic per block */
-    ARRAY_WAY_ATOMIC,  /* one atomic per element: the paper's lower bound */
+enum array_method {
+    ARRAY_METHOD_CHUNKED, /* grows from empty during the kernel */
+    ARRAY_METHOD_MARKS,   /* the same, but can continue after memory ran out */
+    ARRAY_METHOD_FLAT,    /* memory mapped beforehand */
+    ARRAY_METHOD_WATCHED, /* flat, mapped by the host while the kernel runs; host time */
+    ARRAY_METHOD_PLAIN,   /* the same kernel into preallocated memory: one atomic per block */
+    ARRAY_METHOD_ATOMIC,  /* one atomic per element: the paper's lower bound */
 };
 
 /* Context of a bench_side. */
 struct array_side {
     struct array_world *world;
-    enum array_way way;
+    enum array_method way;
     unsigned blocks; /* 0: as many as fit */
     bool host;       /* host time, from the launch until the host knows the number of elements */
     unsigned launches;
@@ -96,6 +96,6 @@ gordian_status array_filter_rows(const struct array_bench *array);
 gordian_status array_paper_rows(const struct array_bench *array, struct array_world *world);
 gordian_status array_kinds_rows(struct array_world *world);
 gordian_status array_kinds_read_rows(struct array_world *world);
-gordian_status array_instead_rows(struct array_world *world);
+gordian_status array_alternative_rows(struct array_world *world);
 gordian_status array_shape_rows(const struct array_bench *array);
 gordian_status array_read_rows(const struct array_bench *array);

@@ -11,8 +11,8 @@
 
 /* ------------------------------------------------------------------ filtering once */
 
-static const char *const way_names[] = {"chunked",      "chunked-marks", "flat",
-                                        "flat-watched", "plain",         "atomic"};
+static const char *const method_names[] = {"chunked",      "chunked-marks", "flat",
+                                           "flat-watched", "plain",         "atomic"};
 
 /* Arguments of any of the kernels. */
 union arguments {
@@ -24,9 +24,10 @@ union arguments {
 /* Returns the array that a method fills; NULL: plain memory. */
 static struct gpu_array *array_of(const struct array_side *side)
 {
-    if (side->way == ARRAY_WAY_CHUNKED || side->way == ARRAY_WAY_MARKS)
+    if (side->way == ARRAY_METHOD_CHUNKED || side->way == ARRAY_METHOD_MARKS)
         return side->world->chunked;
-    return side->way == ARRAY_WAY_FLAT || side->way == ARRAY_WAY_WATCHED ? side->world->flat : NULL;
+    return side->way == ARRAY_METHOD_FLAT || side->way == ARRAY_METHOD_WATCHED ? side->world->flat
+                                                                               : NULL;
 }
 
 static gordian_status fill_launch(const struct array_side *side, union arguments *arguments,
@@ -35,10 +36,10 @@ static gordian_status fill_launch(const struct array_side *side, union arguments
     const struct array_world *world = side->world;
     struct gpu_array *array = array_of(side);
     struct garray out = array ? gpu_array_view(array) : (struct garray){0};
-    const bool resumes = side->way == ARRAY_WAY_MARKS || side->way == ARRAY_WAY_WATCHED;
+    const bool resumes = side->way == ARRAY_METHOD_MARKS || side->way == ARRAY_METHOD_WATCHED;
     *launch = (struct gpu_launch){.threads = ARRAY_FILTER_THREADS, .arguments = arguments};
     uint64_t tile = ARRAY_FILTER_TILE;
-    if (side->way == ARRAY_WAY_ATOMIC) {
+    if (side->way == ARRAY_METHOD_ATOMIC) {
         tile = ARRAY_TASK_THREADS;
         launch->threads = ARRAY_TASK_THREADS;
         launch->kernel = "array_atomic";
@@ -81,7 +82,7 @@ static gordian_status count_kept(const struct array_side *side, uint64_t *size,
     *size = count.size;
     if (status == GORDIAN_OK && count.refused)
         return fail(error, GORDIAN_STATUS_INPUT, "array: %s refused %" PRIu64 " elements",
-                    way_names[side->way], count.refused);
+                    method_names[side->way], count.refused);
     return status;
 }
 
@@ -131,14 +132,14 @@ gordian_status array_filter_run(void *context, double *ns, gordian_error *error)
     struct gpu_array *array = array_of(side);
     gordian_status status = array ? gpu_array_clear(array, error)
                                   : gpu_zero(gpu, world->stored, sizeof(uint64_t), error);
-    if (status == GORDIAN_OK && array && side->way != ARRAY_WAY_FLAT)
+    if (status == GORDIAN_OK && array && side->way != ARRAY_METHOD_FLAT)
         status = gpu_array_shrink(array, error);
     THEN(status, gpu_zero(gpu, world->marks, world->marks_bytes, error));
     TRY(status == GORDIAN_OK ? gpu_wait(gpu, error) : status);
-    TRY(side->way == ARRAY_WAY_WATCHED ? filter_watched(side, ns, error)
-                                       : filter_once(side, ns, error));
+    TRY(side->way == ARRAY_METHOD_WATCHED ? filter_watched(side, ns, error)
+                                          : filter_once(side, ns, error));
     TRY(count_kept(side, &size, error));
-    return array_task_check(&side->world->task, way_names[side->way], array_of(side),
+    return array_task_check(&side->world->task, method_names[side->way], array_of(side),
                             side->world->plain, size, error);
 }
 
@@ -146,8 +147,8 @@ gordian_status array_filter_run(void *context, double *ns, gordian_error *error)
 
 #define PLOT "Keep the numbers below 90 (us)"
 
-static struct bench_row way_row(const struct array_world *world, const char *name,
-                                const struct bench_side *side)
+static struct bench_row start_filter_row(const struct array_world *world, const char *name,
+                                         const struct bench_side *side)
 {
     struct bench_row row = bench_row("us", "array/filter-%" PRIu64 "/%s", world->task.count, name);
     array_fill(world->array, &row, side, array_world_bytes(world));
@@ -171,8 +172,8 @@ static gordian_status over_plain_row(const struct array_world *world, const char
 static gordian_status filter_on_device(struct array_world *world, bool judged)
 {
     const struct array_bench *array = world->array;
-    static const enum array_way ways[] = {ARRAY_WAY_PLAIN, ARRAY_WAY_ATOMIC, ARRAY_WAY_CHUNKED,
-                                          ARRAY_WAY_FLAT};
+    static const enum array_method ways[] = {ARRAY_METHOD_PLAIN, ARRAY_METHOD_ATOMIC,
+                                             ARRAY_METHOD_CHUNKED, ARRAY_METHOD_FLAT};
     struct array_side contexts[4];
     struct bench_side sides[4];
     for (unsigned i = 0; i < 4; i++) {
@@ -181,15 +182,15 @@ static gordian_status filter_on_device(struct array_world *world, bool judged)
     }
     TRY(bench_measure(array->bench, sides, 4, array_effort(array, 1)));
     for (unsigned i = 0; i < 4; i++) {
-        struct bench_row row = way_row(world, way_names[ways[i]], &sides[i]);
-        if (ways[i] != ARRAY_WAY_ATOMIC)
+        struct bench_row row = start_filter_row(world, method_names[ways[i]], &sides[i]);
+        if (ways[i] != ARRAY_METHOD_ATOMIC)
             bench_against(&row, "atomic", &sides[1]);
-        if (ways[i] == ARRAY_WAY_CHUNKED && judged && array->bars)
+        if (ways[i] == ARRAY_METHOD_CHUNKED && judged && array->bars)
             bench_bar(&row, BAR_VALUE_AT_MOST, 400);
         TRY(bench_add(array->bench, &row));
     }
     for (unsigned i = 2; i < 4; i++)
-        TRY(over_plain_row(world, way_names[ways[i]], &sides[i], &sides[0], judged ? 1.15 : 0));
+        TRY(over_plain_row(world, method_names[ways[i]], &sides[i], &sides[0], judged ? 1.15 : 0));
     return GORDIAN_OK;
 }
 
@@ -198,9 +199,9 @@ static gordian_status one_row(struct array_side *context, const char *name, cons
     const struct array_bench *array = context->world->array;
     struct bench_side side = {context, array_filter_run};
     TRY(bench_measure(array->bench, &side, 1, array_effort(array, 0.5)));
-    struct bench_row row = way_row(context->world, name, &side);
+    struct bench_row row = start_filter_row(context->world, name, &side);
     bench_note(&row, "%s", note);
-    if (context->way == ARRAY_WAY_WATCHED)
+    if (context->way == ARRAY_METHOD_WATCHED)
         bench_note(&row, "%s; launches: %u", note, context->launches);
     return bench_add(array->bench, &row);
 }
@@ -208,15 +209,13 @@ static gordian_status one_row(struct array_side *context, const char *name, cons
 /* Measures the methods with marks, and those timed by the host. */
 static gordian_status other_rows(struct array_world *world)
 {
-    struct array_side marks = {.world = world, .way = ARRAY_WAY_MARKS};
-    struct array_side host = {.world = world, .way = ARRAY_WAY_CHUNKED, .host = true};
-    struct array_side watched = {.world = world, .way = ARRAY_WAY_WATCHED};
-    TRY(one_row(&marks, "chunked-marks", "able to go on where memory ends"));
-    TRY(one_row(&host, "chunked-host",
-                "the host's time: from the launch until it knows how many there are"));
+    struct array_side marks = {.world = world, .way = ARRAY_METHOD_MARKS};
+    struct array_side host = {.world = world, .way = ARRAY_METHOD_CHUNKED, .host = true};
+    struct array_side watched = {.world = world, .way = ARRAY_METHOD_WATCHED};
+    TRY(one_row(&marks, "chunked-marks", "can continue after memory ran out"));
+    TRY(one_row(&host, "chunked-host", "host time, from the launch until the count is known"));
     TRY(array_world_flat(world, true));
-    return one_row(&watched, "flat-watched",
-                   "the host's time until all is there, 256 MiB mapped before");
+    return one_row(&watched, "flat-watched", "host time, 256 MiB mapped before");
 }
 
 static gordian_status size_rows(const struct array_bench *array, uint64_t count)
@@ -229,7 +228,7 @@ static gordian_status size_rows(const struct array_bench *array, uint64_t count)
     THEN(status, filter_on_device(&world, count == 100000000));
     THEN(status, array_paper_rows(array, &world));
     THEN(status, array_kinds_rows(&world));
-    THEN(status, array_instead_rows(&world));
+    THEN(status, array_alternative_rows(&world));
     THEN(status, other_rows(&world));
     array_world_close(&world);
     return status;

@@ -22,11 +22,10 @@ enum instead {
 static const struct {
     const char *name, *baseline, *note;
 } ways[] = {
-    [INSTEAD_TWO_PASS] = {"two-pass", "chunked", "count, sum up, fill: the numbers read twice"},
-    [INSTEAD_TWO_PASS_HOST] = {"two-pass-host", "chunked-host",
-                               "the host's time: counted, memory taken, filled"},
+    [INSTEAD_TWO_PASS] = {"two-pass", "chunked", "count, sum up, fill: reads the numbers twice"},
+    [INSTEAD_TWO_PASS_HOST] = {"two-pass-host", "chunked-host", "host time: count, allocate, fill"},
     [INSTEAD_OVER_HOST] = {"over-host", "chunked-host",
-                           "the host's time: memory for all numbers taken, those kept stored"},
+                           "host time: allocate for all numbers, fill"},
 };
 
 struct doing {
@@ -127,7 +126,7 @@ static gordian_status over_host(struct doing *doing, double *ns, gordian_error *
 
 /* ------------------------------------------------------------------ rows */
 
-static gordian_status run_instead(void *context, double *ns, gordian_error *error)
+static gordian_status run_alternative(void *context, double *ns, gordian_error *error)
 {
     struct doing *doing = context;
     if (doing->way == INSTEAD_OVER_HOST)
@@ -136,13 +135,13 @@ static gordian_status run_instead(void *context, double *ns, gordian_error *erro
                                           : two_pass_host(doing, ns, error);
 }
 
-static gordian_status instead_row(struct doing *doing)
+static gordian_status alternative_row(struct doing *doing)
 {
     struct array_world *world = doing->world;
     const struct array_bench *array = world->array;
     struct array_side chunked = {
-        .world = world, .way = ARRAY_WAY_CHUNKED, .host = doing->way != INSTEAD_TWO_PASS};
-    struct bench_side sides[] = {{doing, run_instead}, {&chunked, array_filter_run}};
+        .world = world, .way = ARRAY_METHOD_CHUNKED, .host = doing->way != INSTEAD_TWO_PASS};
+    struct bench_side sides[] = {{doing, run_alternative}, {&chunked, array_filter_run}};
     TRY(bench_measure(array->bench, sides, 2, array_effort(array, 0.5)));
     struct bench_row row =
         bench_row("us", "array/filter-%" PRIu64 "/%s", world->task.count, ways[doing->way].name);
@@ -150,7 +149,7 @@ static gordian_status instead_row(struct doing *doing)
     bench_against(&row, ways[doing->way].baseline, &sides[1]);
     bench_curve(&row,
                 doing->way == INSTEAD_TWO_PASS ? "Keep the numbers below 90 (us)"
-                                               : "The same from the host, memory taken (us)",
+                                               : "The same from the host, with allocation (us)",
                 (double)world->task.count, "%s", ways[doing->way].name);
     if (doing->way != INSTEAD_TWO_PASS)
         snprintf(row.baseline_series, sizeof row.baseline_series, "%s", ways[doing->way].baseline);
@@ -161,7 +160,7 @@ static gordian_status instead_row(struct doing *doing)
     return bench_add(array->bench, &row);
 }
 
-gordian_status array_instead_rows(struct array_world *world)
+gordian_status array_alternative_rows(struct array_world *world)
 {
     struct doing doing = {.world = world};
     gordian_error *error = world->array->bench->error;
@@ -172,7 +171,7 @@ gordian_status array_instead_rows(struct array_world *world)
                            ((size_t)doing.blocks + 1) * sizeof(uint32_t), error));
     for (unsigned way = 0; way < sizeof ways / sizeof *ways && status == GORDIAN_OK; way++) {
         doing.way = way;
-        status = instead_row(&doing);
+        status = alternative_row(&doing);
     }
     gpu_free(world->task.gpu, doing.sums);
     return status;

@@ -11,15 +11,16 @@
 static const struct {
     const char *name, *note;
 } ways[] = {
-    [ARRAY_KINDS_LFVECTOR] = {"lfvector", "doubling buckets as published, one atomic an element"},
-    [ARRAY_KINDS_LFVECTOR_TILES] = {"lfvector-tiles", "doubling buckets, one atomic a tile"},
-    [ARRAY_KINDS_SUBARRAYS] = {"subarrays", "one a block, no atomic but for memory; its index"},
+    [ARRAY_KINDS_LFVECTOR] = {"lfvector", "doubling buckets as published, one atomic per element"},
+    [ARRAY_KINDS_LFVECTOR_TILES] = {"lfvector-tiles", "doubling buckets, one atomic per tile"},
+    [ARRAY_KINDS_SUBARRAYS] = {"subarrays",
+                               "one per block, atomics only to allocate; with its index"},
 };
 
 struct filtering {
     const struct array_world *world;
     struct published_array *array;
-    enum array_kinds_way way;
+    enum array_kinds_method way;
 };
 
 static gordian_status run_filtering(void *context, double *ns, gordian_error *error)
@@ -34,7 +35,7 @@ static gordian_status run_filtering(void *context, double *ns, gordian_error *er
 static gordian_status filter_row(struct array_world *world, struct filtering *filtering)
 {
     const struct array_bench *array = world->array;
-    struct array_side chunked = {.world = world, .way = ARRAY_WAY_CHUNKED};
+    struct array_side chunked = {.world = world, .way = ARRAY_METHOD_CHUNKED};
     struct bench_side sides[] = {{filtering, run_filtering}, {&chunked, array_filter_run}};
     TRY(bench_measure(array->bench, sides, 2, array_effort(array, 0.5)));
     struct bench_row row = bench_row("us", "array/filter-%" PRIu64 "/%s", world->task.count,
@@ -83,7 +84,7 @@ static gordian_status read_kind_rows(struct array_world *world, const struct fil
 /* Fills the array once; the check leaves the same elements in the same order in plain memory. */
 gordian_status array_kinds_read_rows(struct array_world *world)
 {
-    static const enum array_kinds_way read[] = {ARRAY_KINDS_LFVECTOR, ARRAY_KINDS_SUBARRAYS};
+    static const enum array_kinds_method read[] = {ARRAY_KINDS_LFVECTOR, ARRAY_KINDS_SUBARRAYS};
     gordian_error *error = world->array->bench->error;
     gordian_status status = GORDIAN_OK;
     for (unsigned i = 0; i < 2 && status == GORDIAN_OK; i++) {

@@ -26,7 +26,7 @@ static gordian_status run_paper_method(void *context, double *ns, gordian_error 
 static gordian_status method_row(const struct array_bench *array, struct paper *paper,
                                  const char *name, const char *note)
 {
-    struct array_side chunked = {.world = paper->world, .way = ARRAY_WAY_CHUNKED};
+    struct array_side chunked = {.world = paper->world, .way = ARRAY_METHOD_CHUNKED};
     struct bench_side sides[] = {{paper, run_paper_method}, {&chunked, array_filter_run}};
     TRY(bench_measure(array->bench, sides, 2, array_effort(array, 0.5)));
     struct bench_row row =
@@ -61,7 +61,7 @@ gordian_status array_paper_rows(const struct array_bench *array, struct array_wo
     gordian_status status = GORDIAN_OK;
     if (world->task.count <= 1000)
         status =
-            paper_method_rows(array, world, false, "paper-1", "every thread allocates; one block");
+            paper_method_rows(array, world, false, "paper-1", "each thread allocates; one block");
     if (status == GORDIAN_OK && world->task.count <= 1000000)
         status = paper_method_rows(array, world, true, "paper-2",
                                    "one allocates, the others wait; one block");

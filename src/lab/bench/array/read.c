@@ -47,7 +47,7 @@ gordian_status array_read_row(struct array_reading *ours, const char *mode, bool
     array_fill(array, &row, &sides[1],
                at_random ? 0 : world->task.expected.count * sizeof(uint32_t));
     array_cost(array, &row, "plain", &sides[0], bar);
-    bench_curve(&row, at_random ? "Read all about (us)" : "Read one after the other (us)",
+    bench_curve(&row, at_random ? "Read at random (us)" : "Read in order (us)",
                 (double)world->task.count, "%s", mode);
     return bench_add(array->bench, &row);
 }
@@ -67,7 +67,7 @@ static gordian_status add_reading_row(struct array_world *world, struct gpu_arra
 }
 
 static gordian_status mode_rows(struct array_world *world, struct gpu_array *from,
-                                enum array_way way, const char *mode)
+                                enum array_method way, const char *mode)
 {
     /* Fill the array once, and plain memory with the same elements in the same order. */
     struct array_side side = {.world = world, .way = way};
@@ -97,8 +97,8 @@ gordian_status array_read_rows(const struct array_bench *array)
         status = array_world_open(&world, array, sizes[i].count, sizeof(uint32_t));
         THEN(status, array_world_chunked(&world, array_chunk_bytes(array, 4), ARRAY_AHEAD));
         THEN(status, array_world_flat(&world, false));
-        THEN(status, mode_rows(&world, world.chunked, ARRAY_WAY_CHUNKED, "chunked"));
-        THEN(status, mode_rows(&world, world.flat, ARRAY_WAY_FLAT, "flat"));
+        THEN(status, mode_rows(&world, world.chunked, ARRAY_METHOD_CHUNKED, "chunked"));
+        THEN(status, mode_rows(&world, world.flat, ARRAY_METHOD_FLAT, "flat"));
         THEN(status, array_kinds_read_rows(&world));
         array_world_close(&world);
     }

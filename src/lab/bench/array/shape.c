@@ -12,9 +12,9 @@ static gordian_status measure_shape(struct array_world *world, unsigned blocks, 
 {
     const struct array_bench *array = world->array;
     struct array_side contexts[] = {
-        {.world = world, .way = ARRAY_WAY_PLAIN, .blocks = blocks},
-        {.world = world, .way = ARRAY_WAY_CHUNKED, .blocks = blocks},
-        {.world = world, .way = ARRAY_WAY_FLAT, .blocks = blocks},
+        {.world = world, .way = ARRAY_METHOD_PLAIN, .blocks = blocks},
+        {.world = world, .way = ARRAY_METHOD_CHUNKED, .blocks = blocks},
+        {.world = world, .way = ARRAY_METHOD_FLAT, .blocks = blocks},
     };
     for (unsigned i = 0; i < 3; i++)
         sides[i] = (struct bench_side){&contexts[i], array_filter_run};

@@ -177,7 +177,7 @@ static gordian_status slack_row(const struct avoid_bench *avoid, const char *eng
     }
     struct bench_row row = bench_row("us", "avoid/slack-%ux%u/%s", processes, resources, engine);
     row.value = (double)(clock_ns() - start) / 1e3 / resources;
-    bench_note(&row, "a resource; %llu units in all", (unsigned long long)slack);
+    bench_note(&row, "per resource; %llu units in total", (unsigned long long)slack);
     gordian_bank_close(bank);
     return status == GORDIAN_OK ? bench_add(bench, &row) : status;
 }

@@ -66,15 +66,15 @@ static gordian_status wide_rows(const struct avoid_bench *avoid, uint32_t proces
     struct avoid_side side;
     gordian_status status =
         add(avoid, "first", processes, resources,
-            "all matrices sent, all orders made: the first question", state, run_first);
+            "first request: upload of all matrices, all orders computed", state, run_first);
     THEN(status, avoid_side_open(&side, state, &avoid_cuda, avoid->bench->error));
     TRY(status);
     status = add(avoid, "ask", processes, resources,
-                 "everybody but one finishes at once; question in to answer out", &side, avoid_ask);
+                 "all but one finish at once; from the request to the answer", &side, avoid_ask);
     THEN(status, add(avoid, "ask-computing", processes, resources, "the same, on the device", &side,
                      run_computing));
     THEN(status, add(avoid, "ask-after-event", processes, resources,
-                     "the same after a loan was made and returned", &side, run_update));
+                     "the same after a grant and its release", &side, run_update));
     avoid_side_close(&side);
     return status;
 }
@@ -94,7 +94,7 @@ gordian_status avoid_cuda_rows(const struct avoid_bench *avoid)
     TRY(status);
     status = avoid_side_open(&side, &state, &avoid_cuda, error);
     THEN(status, add(avoid, "worst-computing", processes, resources,
-                     "one process freed a round, on the device", &side, run_computing));
+                     "one process freed per round, on the device", &side, run_computing));
     avoid_side_close(&side);
     avoid_state_free(&state);
     return status;

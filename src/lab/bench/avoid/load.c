@@ -27,7 +27,7 @@ struct load {
     gordian_bank *banks[SIDES];
     double *samples[SIDES];
     size_t sides;
-    size_t requests, room;
+    size_t requests, capacity;
     size_t lent, unsafe;
     gordian_want *wants;
     uint32_t *loans; /* by process: since it last released everything */
@@ -46,7 +46,7 @@ static gordian_status add_bank(struct load *load, const char *engine)
     options.engine = engine;
     load->engines[side] = engine;
     load->samples[side] =
-        memory_alloc(&load->avoid->bench->memory, load->room * sizeof *load->samples[side]);
+        memory_alloc(&load->avoid->bench->memory, load->capacity * sizeof *load->samples[side]);
     gordian_status status = load->samples[side]
                                 ? gordian_bank_open(&load->banks[side], &options, error)
                                 : fail_memory(error);
@@ -200,7 +200,7 @@ static gordian_status add_load_row(struct load *load, size_t side, bool average)
         }
     }
     if (!average)
-        bench_note(&row, "%zu requests: %zu lent, %zu unsafe; %u claims each", load->requests,
+        bench_note(&row, "%zu requests: %zu granted, %zu unsafe; %u claims each", load->requests,
                    load->lent, load->unsafe, load->shape->claimed);
     return bench_add(bench, &row);
 }
@@ -209,7 +209,7 @@ static gordian_status avoid_load_engine_rows(const struct avoid_bench *avoid,
                                              const struct load_shape *shape)
 {
     const bool quick = avoid->bench->options->quick;
-    struct load load = {.avoid = avoid, .shape = shape, .room = avoid->emulated ? 50 : 4000};
+    struct load load = {.avoid = avoid, .shape = shape, .capacity = avoid->emulated ? 50 : 4000};
     gordian_status status = GORDIAN_OK;
     bench_progress(avoid->bench, "a %s load, %u x %u", shape->name, shape->processes,
                    shape->resources);
@@ -227,8 +227,8 @@ static gordian_status avoid_load_engine_rows(const struct avoid_bench *avoid,
     for (uint32_t i = 0; i < shape->processes && status == GORDIAN_OK; i++)
         status = add_customer(&load);
     /* Warm up until processes end as often as they begin; then measure. */
-    THEN(status, run_load(&load, load.room, quick ? 3 : 10));
-    THEN(status, run_load(&load, load.room, quick ? 2 : 10));
+    THEN(status, run_load(&load, load.capacity, quick ? 3 : 10));
+    THEN(status, run_load(&load, load.capacity, quick ? 2 : 10));
     for (size_t s = 0; s < load.sides && status == GORDIAN_OK && load.requests > 0; s++)
         if (avoid_wants(avoid, load.engines[s])) {
             status = add_load_row(&load, s, true);

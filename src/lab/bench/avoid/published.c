@@ -39,7 +39,7 @@ static gordian_status measure_both_pba(const struct avoid_bench *avoid, struct a
     bench_paper(&row, size->cpu_s * 1e3, size->k20c_s * 1e3);
     if (avoid->bars && size->processes == 8192 && size->resources == 1024)
         bench_bar(&row, BAR_AT_LEAST, BAR_RATIO);
-    bench_note(&row, "as published: a launch a round, %.3g ms between the device's marks",
+    bench_note(&row, "as published: a launch per round, %.3g ms between device events",
                theirs->time.device / 1e6);
     return bench_add(avoid->bench, &row);
 }

@@ -25,7 +25,7 @@
 #include "foundation/base/error.h"
 #include "foundation/base/random.h"
 
-#define BESIDE 2u /* processes 0 and 1 are not in the chain */
+#define OFF_CHAIN 2u /* processes 0 and 1 are not in the chain */
 
 struct builder {
     enum avoid_shape shape;
@@ -78,7 +78,7 @@ static bool add_chain_processes(struct builder *b)
             return false;
         ledger_add_resource(b->ledger, NULL, 0, j == 0 ? each + 3 : each);
     }
-    for (uint32_t beside = 0; beside < BESIDE; beside++) {
+    for (uint32_t beside = 0; beside < OFF_CHAIN; beside++) {
         b->wants[0] = (gordian_want){.resource = 0, .units = beside ? 2 : 4};
         if (!add_claiming_process(b, 1, 1))
             return false;
@@ -98,7 +98,7 @@ gordian_status avoid_state_build(struct avoid_state *state, enum avoid_shape sha
 {
     gordian_allocator memory = memory_allocator(NULL);
     struct builder b = {.shape = shape,
-                        .length = processes - BESIDE,
+                        .length = processes - OFF_CHAIN,
                         .resources = resources,
                         .ledger = &state->ledger};
     random_seed(&b.random, seed);
@@ -113,7 +113,7 @@ gordian_status avoid_state_build(struct avoid_state *state, enum avoid_shape sha
     }
     state->want = (gordian_want){.resource = 0, .units = 1};
     state->change = (struct ledger_change){
-        .kind = CHANGE_LEND, .process = BESIDE, .wants = &state->want, .count = 1};
+        .kind = CHANGE_LEND, .process = OFF_CHAIN, .wants = &state->want, .count = 1};
     return GORDIAN_OK;
 }
 

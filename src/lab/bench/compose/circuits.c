@@ -117,7 +117,7 @@ gordian_status compose_side_run(void *context, double *ns, gordian_error *error)
     if ((side->states && result->states != side->states) ||
         (side->transitions && result->transitions != side->transitions))
         return fail(error, GORDIAN_STATUS_INPUT,
-                    "%s: %llu states and %llu transitions where there are %llu and %llu",
+                    "%s: %llu states and %llu transitions, expected %llu and %llu",
                     side->engine->about.name, (unsigned long long)result->states,
                     (unsigned long long)result->transitions, (unsigned long long)side->states,
                     (unsigned long long)side->transitions);

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-static gordian_status look_for_device(struct bench *bench, const char *name, bool *wanted)
+static gordian_status check_wanted_engine(struct bench *bench, const char *name, bool *wanted)
 {
     const struct compose_engine *engine = compose_engine_named(name);
     const char *why = "it is not built in";
@@ -31,9 +31,9 @@ gordian_status bench_compose(struct bench *bench)
     struct machine machine;
     machine_describe(&machine);
     compose.cores = machine.cores ? machine.cores : 1;
-    TRY(look_for_device(bench, "dense", &compose.dense));
-    TRY(look_for_device(bench, "cpu", &compose.cpu));
-    TRY(look_for_device(bench, "cuda", &compose.cuda));
+    TRY(check_wanted_engine(bench, "dense", &compose.dense));
+    TRY(check_wanted_engine(bench, "cpu", &compose.cpu));
+    TRY(check_wanted_engine(bench, "cuda", &compose.cuda));
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         TRY(parts[i](&compose));
     return GORDIAN_OK;

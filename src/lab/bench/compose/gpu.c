@@ -72,8 +72,8 @@ static gordian_status measure_on_gpu(const struct gpu_bench *gpu, struct gpu_sid
     }
     bench_note(&row, "%s; %.3g G/s, %.3g in %.3g ms",
                side->what == EXPLORE ? "a state"
-               : side->what == WRITE ? "a transition, written out"
-                                     : "a transition, counted",
+               : side->what == WRITE ? "per transition, written out"
+                                     : "per transition, counted",
                each / measured.median, each, measured.median / 1e6);
     return bench_add(bench, &row);
 }

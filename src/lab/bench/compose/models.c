@@ -86,8 +86,9 @@ static gordian_status add_model(struct bench *bench, const struct compose_model 
     double count = (double)states;
     struct bench_row row = bench_row("ns", "compose/models/%s-%u/cpu", model->name, model->size);
     bench_fill(&row, ours, count);
-    int used = snprintf(row.note, sizeof row.note, "a state of %llu, one thread; %.3g million/s",
-                        (unsigned long long)states, count / ours->median * 1e3);
+    int used =
+        snprintf(row.note, sizeof row.note, "per state, %llu states, one thread; %.3g million/s",
+                 (unsigned long long)states, count / ours->median * 1e3);
     if (theirs) {
         bench_against(&row, "SPIN", theirs);
         snprintf(row.note + used, sizeof row.note - (size_t)used, ", SPIN %.3g",

@@ -128,10 +128,10 @@ gordian_status compose_mpi_rows(const struct compose_bench *compose)
     struct ranks dining = {.kind = "dining", .size = quick ? 9 : 14, .states = 1};
     if (!bench_wants(bench, "cpu"))
         return GORDIAN_OK;
-    if (!child_beside("gordian-mpi", chain.program, sizeof chain.program))
-        return bench_skip(bench, "compose/*/mpi", "gordian-mpi was not built beside gordian");
+    if (!child_sibling("gordian-mpi", chain.program, sizeof chain.program))
+        return bench_skip(bench, "compose/*/mpi", "gordian-mpi was not found next to gordian");
     if (!child_mpirun())
-        return bench_skip(bench, "compose/*/mpi", "there is no mpirun");
+        return bench_skip(bench, "compose/*/mpi", "mpirun is not installed");
     memcpy(dining.program, chain.program, sizeof dining.program);
     chain.states = UINT64_C(1) << chain.size;
     for (uint32_t i = 0; i < dining.size; i++)

@@ -76,7 +76,7 @@ gordian_status compose_cells_run(void *context, double *ns, gordian_error *error
     for (unsigned i = 0; i < PAIR * PAIR * PAIR * PAIR; i++)
         full += cells->product[i].fires != NOTHING;
     if (full != PAIR * PAIR * PAIR * PAIR)
-        return fail(error, GORDIAN_STATUS_INPUT, "%u of 256 cells are full", full);
+        return fail(error, GORDIAN_STATUS_INPUT, "%u of 256 cells are not empty", full);
     return GORDIAN_OK;
 }
 

@@ -144,11 +144,10 @@ static gordian_status published_table_row(const struct published_bench *publishe
     ours->repeat = theirs->iterations = published->emulated ? 2 : thesis->iterations;
     TRY(measure_both_products(published, ours, theirs, &row));
     bench_paper(&row, thesis->e8400, thesis->gtx570);
-    bench_note(
-        &row,
-        "256 cells, the factors there already; as published a launch each, %.3g ms between the "
-        "device's marks",
-        theirs->time.device / 1e6);
+    bench_note(&row,
+               "256 cells, factors loaded before; as published a launch each, %.3g ms between "
+               "device events",
+               theirs->time.device / 1e6);
     return bench_add(published->compose->bench, &row);
 }
 
@@ -186,10 +185,9 @@ static gordian_status core_row(struct bench *bench, const struct compose_thesis 
     TRY(bench_measure(bench, &side, 1, effort));
     bench_fill(&row, &side, 1e6);
     bench_paper(&row, thesis->e8400, thesis->gtx570);
-    bench_note(
-        &row,
-        "as published, one core, from matrices that are there; compose/paper/products-%u is ours",
-        thesis->iterations);
+    bench_note(&row,
+               "as published, one core, from existing matrices; compose/paper/products-%u is ours",
+               thesis->iterations);
     return bench_add(bench, &row);
 }
 
@@ -227,8 +225,8 @@ static gordian_status tree_row(const struct published_bench *published, const ch
     if (apart && size == BAR_FIFOS && published->bars)
         bench_bar(&row, BAR_AT_LEAST, BAR_RATIO);
     bench_note(&row,
-               "as published: products of pairs in halving iterations, %.3g cells in the end, each "
-               "thread counting up to its states",
+               "as published: pairwise products in halving iterations, %.3g cells, each thread "
+               "counts up to its states",
                (double)(UINT64_C(1) << 2 * size));
     return bench_add(bench, &row);
 }

@@ -66,7 +66,7 @@ int main(int argc, char **argv)
     if (argc == 2 || on_device)
         code = make_rank_product((uint32_t)strtoul(argv[1], NULL, 10), on_device);
     else
-        fprintf(stderr, "published_ranks: how many FIFO1s?\n");
+        fprintf(stderr, "published_ranks: the number of FIFO1s is missing\n");
     MPI_Finalize();
     return code;
 }

@@ -39,7 +39,7 @@ static gordian_status add_rank_rows(const struct compose_bench *compose,
         if (i > 0)
             bench_against(&row, "1 rank", &sides[0]);
         bench_note(&row,
-                   "rows of the published product, each rank's its own; only counts are sent");
+                   "rows of the published product divided over the ranks; only counts are sent");
         TRY(bench_add(compose->bench, &row));
     }
     return GORDIAN_OK;
@@ -57,10 +57,10 @@ gordian_status compose_ranks_rows(const struct compose_bench *compose)
                                   bench->options->quick ? 2 : 10};
     if (!bench_wants(bench, "cpu"))
         return GORDIAN_OK;
-    if (!child_beside("published_ranks", ranks[0].program, sizeof ranks[0].program))
+    if (!child_sibling("published_ranks", ranks[0].program, sizeof ranks[0].program))
         return bench_skip(bench, "compose/published/*/ranks", "published_ranks was not built");
     if (!child_mpirun())
-        return bench_skip(bench, "compose/published/*/ranks", "there is no mpirun");
+        return bench_skip(bench, "compose/published/*/ranks", "mpirun is not installed");
     for (size_t i = 0; i < count; i++) {
         ranks[i] = ranks[0];
         snprintf(ranks[i].fifos, sizeof ranks[i].fifos, "%u", fifos);

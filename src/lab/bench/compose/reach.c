@@ -14,8 +14,8 @@ static gordian_status add_speed(struct bench *bench, uint32_t size, unsigned thr
     struct bench_row row = bench_row("ns", "compose/reach/chain-%u/cpu", size);
     bench_fill(&row, ours, states);
     bench_curve(&row, PLOT_REACH, size, "cpu, %u threads", threads);
-    bench_note(&row, "a state; %.3g million states/s, %u threads%s%s", states / ours->median * 1e3,
-               threads, why ? "; no SPIN: " : "", why ? why : "");
+    bench_note(&row, "per state; %.3g million states/s, %u threads%s%s",
+               states / ours->median * 1e3, threads, why ? "; no SPIN: " : "", why ? why : "");
     if (theirs) {
         bench_against(&row, "SPIN", theirs);
         snprintf(row.baseline_series, sizeof row.baseline_series, "SPIN, 1 thread");
@@ -35,7 +35,7 @@ static gordian_status add_memory(struct bench *bench, uint32_t size, uint64_t by
         row.baseline = "SPIN";
         row.baseline_value = spin->bytes / states;
     }
-    bench_note(&row, "a state, all the memory it takes");
+    bench_note(&row, "per state, total memory");
     return bench_add(bench, &row);
 }
 

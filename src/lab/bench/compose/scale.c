@@ -96,8 +96,8 @@ static gordian_status words_row(struct bench *bench, const char *kind, uint32_t 
     bench_fill(&row, &sides[0], count);
     bench_against(&row, "a table of states", &sides[1]);
     bench_bar(&row, bench->options->quick ? BAR_NONE : BAR_AT_LEAST, 3);
-    bench_note(&row, "a state, 1 thread; %.4g states, %.3g bytes each, not %.3g", count, memory,
-               more);
+    bench_note(&row, "per state, 1 thread; %.4g states, %.3g bytes each, baseline %.3g", count,
+               memory, more);
     return bench_add(bench, &row);
 }
 
@@ -204,7 +204,7 @@ static gordian_status graph_run(void *context, double *ns, gordian_error *error)
                                 : gordian_graph_minimise(&out, side->graph, error);
     *ns = (double)(clock_ns() - start);
     if (status == GORDIAN_OK && side->states && out->state_count != side->states)
-        status = fail(error, GORDIAN_STATUS_INPUT, "%u states where there are %u", out->state_count,
+        status = fail(error, GORDIAN_STATUS_INPUT, "%u states, expected %u", out->state_count,
                       side->states);
     gordian_graph_close(out);
     return status;

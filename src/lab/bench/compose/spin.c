@@ -52,7 +52,7 @@ static bool open_spin_model(struct spin *spin, const gordian_circuit *circuit, u
         "cc", "-O3", "-w",    "-DSAFETY", "-DNOREDUCE", "-DBFS", "-DMEMLIM=16000",
         "-o", "pan", "pan.c", NULL};
     char output[512];
-    *spin = (struct spin){.why = "cannot make a folder for it"};
+    *spin = (struct spin){.why = "cannot make a folder for SPIN"};
     if (temporary_folder("gordian-spin", spin->folder, sizeof spin->folder, NULL) != GORDIAN_OK)
         return false;
     if (!write_promela_model(spin->folder, circuit, size) ||
@@ -68,7 +68,7 @@ static bool open_spin_model(struct spin *spin, const gordian_circuit *circuit, u
 
 bool spin_open(struct spin *spin, uint32_t size)
 {
-    *spin = (struct spin){.why = "too long a chain for its words"};
+    *spin = (struct spin){.why = "the chain is too long for SPIN's words"};
     return size <= 30 && open_spin_model(spin, NULL, size);
 }
 
@@ -107,7 +107,6 @@ gordian_status spin_run(void *context, double *ns, gordian_error *error)
     spin->states = (uint64_t)spin_number_before(report, "states, stored");
     spin->bytes = spin_number_before(report, "total actual memory usage") * 1048576;
     if (spin->states == 0)
-        return fail(error, GORDIAN_STATUS_INPUT,
-                    "SPIN's verifier did not say how many states there are");
+        return fail(error, GORDIAN_STATUS_INPUT, "SPIN's verifier did not report its states");
     return GORDIAN_OK;
 }

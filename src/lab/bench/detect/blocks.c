@@ -125,12 +125,12 @@ struct timed {
 };
 
 static const struct timed all_timed[] = {
-    {"block", run_answer, "in the middle of the chain: event in to answer out", true},
+    {"block", run_answer, "in the middle of the chain: from the event to the answer", true},
     {"block-settled", run_settled_block, "the same with its bookkeeping", true},
-    {"cancel", run_cancel, "that wait given up, settled; multi-unit: all of RP made anew", true},
-    {"release", run_chain_off, "the chain runs off, each handing over: the average, settled",
+    {"cancel", run_cancel, "that wait cancelled, settled; multi-unit: all of RP recomputed", true},
+    {"release", run_chain_off, "releases along the chain, each handing over: average, settled",
      false},
-    {"grant", run_grants, "a free resource granted, or given back: the average, settled", true},
+    {"grant", run_grants, "a free resource granted or released: average, settled", true},
 };
 
 /* ------------------------------------------------------------------ rows */

@@ -32,7 +32,7 @@ static gordian_status check_round_outcome(const char *who, size_t at, unsigned o
 {
     if (outcome == expected[at % ROUND_EVENTS])
         return GORDIAN_OK;
-    return fail(error, GORDIAN_STATUS_INPUT, "cancel: %s says %s where %s is right", who,
+    return fail(error, GORDIAN_STATUS_INPUT, "cancel: %s answers %s instead of %s", who,
                 gordian_outcome_text(outcome), gordian_outcome_text(expected[at % ROUND_EVENTS]));
 }
 
@@ -104,7 +104,7 @@ static gordian_status cancel_row(struct bench *bench, const struct gen_trace *tr
     struct bench_row row =
         bench_measured(&sides[0], "us", "detect/single/cancel-%u/sparse", trace->processes);
     bench_against_curve(&row, "chase", &sides[1]);
-    bench_curve(&row, "A wait given up in the middle of a chain, and what follows",
+    bench_curve(&row, "A wait cancelled in the middle of a chain, and the next events",
                 trace->processes, "sparse");
     return bench_add(bench, &row);
 }
@@ -118,7 +118,7 @@ gordian_status detect_cancels(struct bench *bench)
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes && status == GORDIAN_OK; i++) {
         struct gen_trace trace;
         struct gen_options options = gen_options_of("chain", 1, sizes[i]);
-        bench_progress(bench, "a wait given up in the middle of a chain of %u", sizes[i]);
+        bench_progress(bench, "a wait cancelled in the middle of a chain of %u", sizes[i]);
         status = gen_events(&options, &trace, bench->error);
         if (status != GORDIAN_OK)
             break;

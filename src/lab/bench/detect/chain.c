@@ -32,7 +32,7 @@ static gordian_status expect_deadlock(const char *who, unsigned outcome, gordian
 {
     if (outcome == GORDIAN_OUTCOME_DEADLOCK)
         return GORDIAN_OK;
-    return fail(error, GORDIAN_STATUS_INPUT, "chain: %s says %s where a deadlock closes", who,
+    return fail(error, GORDIAN_STATUS_INPUT, "chain: %s answers %s instead of deadlock", who,
                 gordian_outcome_text(outcome));
 }
 

@@ -85,7 +85,7 @@ static gordian_status add_block_rows(const struct cuda_bench *cuda, const struct
     /* The papers measure until the whole update is done. */
     bench_paper(&settled, paper.block_ms.cpu * 1e3, paper.block_ms.gpu * 1e3);
     bench_note(&computing,
-               "settled less the round trip: half of the resources gain half of the chain");
+               "settled minus the round trip: half of the resources gain half of the chain");
     TRY(cuda_add(cuda, &answer, size->answer_bar));
     TRY(cuda_add(cuda, &settled, size->settled_bar));
     return cuda_add(cuda, &computing, 0);
@@ -140,8 +140,7 @@ static gordian_status all_block_rows(const struct cuda_bench *cuda)
     long_chain_close(&chain);
     struct bench_row row = bench_measured(&side, "us", "detect/cuda/round-trip");
     round_trip = side.median;
-    bench_note(&row,
-               "a granted request, and word from the device that it is done: communication alone");
+    bench_note(&row, "a granted request and its completion: only communication");
     THEN(status, cuda_add(cuda, &row, 0));
     for (size_t i = 0; i < sizeof block_sizes / sizeof *block_sizes; i++)
         if (status == GORDIAN_OK && cuda_takes(cuda, block_sizes[i].scale))
@@ -195,7 +194,7 @@ gordian_status cuda_list_rows(const struct cuda_bench *cuda, const char *id, uin
     struct bench_row row = list_row(id, &lists[0], "", &sides[0]);
     bench_against_curve(&row, "sparse", &sides[1]);
     if (first_units > 1 && !cuda->info.emulated)
-        bench_note(&row, "the papers do not tell which events theirs were; these are a chain's");
+        bench_note(&row, "the papers do not say which events they used; these are a chain's");
     gordian_status status = cuda_add(cuda, &row, bar);
     if (status != GORDIAN_OK || !matrix)
         return status;
@@ -264,13 +263,12 @@ static gordian_status release_rows(const struct cuda_bench *cuda, uint32_t size,
     bench_progress(cuda->bench, "releases, %u x %u, cuda", size, size);
     gordian_status status = long_chain_open(&both[0].chain, "cuda", size, 1, error);
     THEN(status, long_chain_open(&both[1].chain, "sparse", size, 1, error));
-    THEN(status, add_releases(cuda, both, "",
-                              "a chain runs off, each handing over to the next: "
-                              "the average, settled at the end",
-                              bar));
-    both[0].seed = both[1].seed = cuda->bench->options->seed + 1;
     THEN(status,
-         add_releases(cuda, both, "-random", "at random: the average, settled at the end", 0));
+         add_releases(cuda, both, "",
+                      "releases along a chain, each handing over: average, settled at the end",
+                      bar));
+    both[0].seed = both[1].seed = cuda->bench->options->seed + 1;
+    THEN(status, add_releases(cuda, both, "-random", "at random: average, settled at the end", 0));
     long_chain_close(&both[0].chain);
     long_chain_close(&both[1].chain);
     return status;

@@ -117,7 +117,7 @@ static gordian_status add_reach(const struct cuda_bench *cuda, uint32_t size,
     bench_curve(&row, plot, size, "cuda");
     bench_curve(&words, plot, size, "cuda, words");
     bench_note(&row,
-               "all of RP made anew, on the device; sparse: the release, which needs none of it");
+               "all of RP recomputed, on the device; sparse: the release, which does not need RP");
     bench_note(&whole, "the same with launches, transfers and waiting");
     bench_note(&words, "the same without the matrix units");
     TRY(cuda_add(cuda, &row, bar));

@@ -62,7 +62,8 @@ static gordian_status measure_contest(const struct cuda_bench *cuda, const struc
         published.player.method == PUBLISHED_METHOD_LMDDA_BITS)
         bench_paper(&row, theirs[published.experiment].cpu * 1e3,
                     theirs[published.experiment].gpu * 1e3);
-    bench_note(&row, "cuda, beside the method as published, here: %.3g %s of it on the device",
+    bench_note(&row,
+               "cuda against the published method on this device: %.3g %s of it on the device",
                published.time.device / row.per_unit, experiments[published.experiment].unit);
     if (largest && cuda->bars)
         bench_bar(&row, BAR_AT_LEAST, WANTED_RATIO);

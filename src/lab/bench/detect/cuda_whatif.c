@@ -55,7 +55,7 @@ static gordian_status what_if_row(const struct cuda_bench *cuda, uint32_t size,
     }
     struct bench_row row = bench_measured(&sides[0], "us", "detect/cuda/%swhat-if-%u", multi, size);
     bench_against_curve(&row, "sparse", &sides[1]);
-    bench_note(&row, "all pairs, the array of answers filled in here");
+    bench_note(&row, "all pairs; the host fills the array of answers");
     return status == GORDIAN_OK ? cuda_add(cuda, &row, 0) : status;
 }
 

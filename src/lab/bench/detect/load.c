@@ -36,7 +36,7 @@ static gordian_status ours(void *context, double *ns, gordian_error *error)
     *ns = (double)(work_ns() - start) / (double)load->trace.event_count;
     gordian_close(system);
     if (status == GORDIAN_OK && load->sum && sum != load->sum)
-        return fail(error, GORDIAN_STATUS_INPUT, "%s: the same events ended differently",
+        return fail(error, GORDIAN_STATUS_INPUT, "%s: the same events gave different outcomes",
                     load->engine);
     load->sum = sum;
     return status;
@@ -62,7 +62,7 @@ static gordian_status run_loop(struct load *load, bool keeps, double *ns, gordia
     }
     *ns = (double)(work_ns() - start) / (double)count;
     if (load->sum && sum != load->sum)
-        return fail(error, GORDIAN_STATUS_INPUT, "%s: the same events ended differently",
+        return fail(error, GORDIAN_STATUS_INPUT, "%s: the same events gave different outcomes",
                     keeps ? "keeper" : "bare");
     return GORDIAN_OK;
 }
@@ -122,19 +122,18 @@ static gordian_status short_chain_row(struct bench *bench, struct load *load)
                                           load->trace.processes, load->busy ? "-busy" : "");
     bench_against(&row, "bare", &sides[1]);
     bench_bar(&row, hops < SHORT ? BAR_AT_LEAST : BAR_NONE, 0.8);
-    bench_note(
-        &row,
-        "an event of %zu; %.0f%% of the requests block, behind %.2f processes on average; %zu "
-        "deadlocks",
-        load->trace.event_count, 100.0 * (double)facts.blocks / (double)facts.requests, hops,
-        facts.deadlocks);
+    bench_note(&row,
+               "per event of %zu; %.0f%% of the requests block, behind %.2f processes on average; "
+               "%zu deadlocks",
+               load->trace.event_count, 100.0 * (double)facts.blocks / (double)facts.requests, hops,
+               facts.deadlocks);
     TRY(bench_add(bench, &row));
     struct bench_row floor = bench_measured(&sides[2], "ns", "detect/single/random-%u%s/keeper",
                                             load->trace.processes, load->busy ? "-busy" : "");
     bench_against(&floor, "bare", &sides[1]);
     bench_note(
         &floor,
-        "the bare loop with queues and holdings kept, nothing checked: the floor of the above");
+        "the bare loop with queues and lists of held resources, without checks: a lower bound");
     return bench_add(bench, &floor);
 }
 

@@ -158,7 +158,7 @@ gordian_status long_chain_release(struct long_chain *chain, uint32_t resource, d
     const uint32_t *served = gordian_served(chain->system, &count);
     if (status == GORDIAN_OK && (count != 1 || served[0] != chain_id(chain, resource - 1)))
         return fail(error, GORDIAN_STATUS_INPUT,
-                    "%s: the release of q%u of a chain serves somebody else",
+                    "%s: the release of q%u of a chain serves another process",
                     chain->system->engine->about.name, resource);
     return status;
 }

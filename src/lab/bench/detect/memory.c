@@ -90,7 +90,7 @@ static gordian_status sparse_memory_row(struct bench *bench, const struct memory
     row.baseline_value = (64 * nodes + 16 * (double)loaded.edges) / nodes;
     bench_bar(&row, load->bar ? BAR_AT_LEAST : BAR_NONE, 1);
     bench_note(&row,
-               "bytes a process or resource, edges included: %.0f of them, %llu edges, %.0f bytes",
+               "bytes per process or resource, with edges: %.0f of them, %llu edges, %.0f bytes",
                nodes, (unsigned long long)loaded.edges, bytes);
     return bench_add(bench, &row);
 }

@@ -105,7 +105,7 @@ static gordian_status time_paper_release(void *context, double *ns, gordian_erro
     }
     gordian_close(system);
     if (status == GORDIAN_OK && result.served_count != 1)
-        return fail(error, GORDIAN_STATUS_INPUT, "%s: the papers' release serves nobody",
+        return fail(error, GORDIAN_STATUS_INPUT, "%s: the papers' release serves no process",
                     run->engine);
     return status;
 }

@@ -68,7 +68,7 @@ static gordian_status play_release(struct play *play, const gordian_event *event
     gordian_result result;
     TRY(gordian_feed(play->system, event, &result, error));
     if (result.served_count != 1)
-        return fail(error, GORDIAN_STATUS_INPUT, "%s: the papers' release serves nobody",
+        return fail(error, GORDIAN_STATUS_INPUT, "%s: the papers' release serves no process",
                     paper_player_name(play->player));
     return GORDIAN_OK;
 }

@@ -16,7 +16,7 @@
 
 struct releases {
     struct gen_trace state; /* the requests that create it */
-    size_t state_room;
+    size_t state_capacity;
     gordian_event *list; /* the releases */
     uint32_t *served;    /* one process for each release */
     size_t count;
@@ -26,8 +26,8 @@ static gordian_status push(struct bench *bench, struct releases *releases, uint3
                            uint32_t resource)
 {
     struct gen_trace *state = &releases->state;
-    if (!memory_grow(&bench->memory, &state->events, &releases->state_room, state->event_count + 1,
-                     sizeof *state->events))
+    if (!memory_grow(&bench->memory, &state->events, &releases->state_capacity,
+                     state->event_count + 1, sizeof *state->events))
         return fail_memory(bench->error);
     state->events[state->event_count++] = gen_event(GORDIAN_OP_REQUEST, process, resource, 1);
     return GORDIAN_OK;
@@ -129,7 +129,7 @@ static gordian_status pass(const struct releases *releases, const char *engine, 
         size_t count;
         const uint32_t *served = gordian_served(system, &count);
         if (status == GORDIAN_OK && (count != 1 || served[0] != releases->served[i]))
-            status = fail(error, GORDIAN_STATUS_INPUT, "%s: release %zu serves somebody else",
+            status = fail(error, GORDIAN_STATUS_INPUT, "%s: release %zu serves another process",
                           engine, i);
     }
     gordian_close(system);

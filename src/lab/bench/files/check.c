@@ -97,7 +97,7 @@ static gordian_status judge_row(struct bench *bench, const struct load *load, ui
     THEN(status, bench_measure(bench, sides, 2, effort));
     if (status == GORDIAN_OK) {
         struct bench_row row = check_row_of(sides, load->name, size);
-        bench_note(&row, "the judgement alone, by all cores; %zu are dead", dead);
+        bench_note(&row, "the analysis alone, on all cores; %zu are dead", dead);
         status = bench_add(bench, &row);
     }
     gordian_snapshot_close(snapshot);
@@ -187,7 +187,7 @@ static gordian_status command_row(struct bench *bench, uint32_t size, bool packe
         row.bar_kind =
             !packed && machine.cores >= 16 && size == TEXT_SIZE ? BAR_AT_LEAST : BAR_NONE;
         row.bar = 8;
-        bench_note(&row, "from the file to the answer, by all cores");
+        bench_note(&row, "from the file to the answer, on all cores");
         status = bench_add(bench, &row);
     }
     if (many.path[0])
@@ -217,7 +217,7 @@ static gordian_status gpu_row(struct bench *bench, uint32_t size)
         struct bench_row row = check_row_of(sides, "packed-gpu", size);
         row.baseline = "all cores";
         bench_bar(&row, size == GPU_SIZE ? BAR_VALUE_AT_MOST : BAR_NONE, 1000);
-        bench_note(&row, "from the start of the command to its end, the device opened and closed");
+        bench_note(&row, "the whole command, including opening the device");
         status = bench_add(bench, &row);
     }
     if (gpu.path[0])

@@ -179,7 +179,7 @@ static gordian_status run_floor(void *context, double *ns, gordian_error *error)
     if (!loop.slots)
         return fail_memory(error);
     if (reading->lines && (loop.lines != reading->lines || loop.sum != reading->sum))
-        return fail(error, GORDIAN_STATUS_INPUT, "read: the same text read differently");
+        return fail(error, GORDIAN_STATUS_INPUT, "read: the same text gave different results");
     reading->lines = loop.lines;
     reading->sum = loop.sum;
     return GORDIAN_OK;
@@ -272,7 +272,7 @@ static gordian_status add_reading_rows(struct bench *bench, const struct reading
     row.baseline = "floor";
     row.baseline_value = sides[1].median / (double)reading->lines;
     row.bar = 1 / 2.5;
-    bench_note(&row, "a line of %llu, from the file to the answer, on one core",
+    bench_note(&row, "per line of %llu, from the file to the answer, on one core",
                (unsigned long long)reading->lines);
     gordian_status status = bench_add(bench, &row);
     if (status != GORDIAN_OK || sides[2].median == 0)
@@ -329,7 +329,8 @@ static gordian_status add_packed(struct bench *bench, const struct reading *pack
         bench_measured(&sides[0], "ms", "read/check-packed/%s-%u", kind, packed->names);
     bench_against(&row, "judging", &sides[1]);
     bench_bar(&row, packed->names >= PACKED_BAR_NAMES ? BAR_AT_LEAST : BAR_NONE, 1 / 1.5);
-    bench_note(&row, "from the packed file to the answer, beside the judgement alone, on one core");
+    bench_note(&row,
+               "from the packed file to the answer; baseline: the analysis alone; on one core");
     return bench_add(bench, &row);
 }
 

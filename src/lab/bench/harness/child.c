@@ -44,7 +44,7 @@ int child_status(const char *folder, const char *const *words, char *text, size_
                : -1;
 }
 
-bool child_beside(const char *name, char *path, size_t size)
+bool child_sibling(const char *name, char *path, size_t size)
 {
     char folder[PATH_MAX], built[PATH_MAX];
     const char *const places[] = {name, built, NULL};

@@ -11,7 +11,7 @@ int child_status(const char *folder, const char *const *words, char *text, size_
 
 /* Finds a program that was built with this one, or installed next to `gordian`; false: not found.
  */
-bool child_beside(const char *name, char *path, size_t size);
+bool child_sibling(const char *name, char *path, size_t size);
 /* Finds `gordian`, the main program that this helper program belongs to; false: not found. */
 bool child_gordian(char *path, size_t size);
 /* Is there a program of this name in PATH? */

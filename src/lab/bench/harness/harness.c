@@ -264,7 +264,7 @@ gordian_status bench_add(struct bench *bench, struct bench_row *row)
 {
     if (row->baseline && row->ratio == 0 && row->value > 0)
         row->ratio = row->baseline_value / row->value;
-    if (!memory_grow(&bench->memory, &bench->rows, &bench->row_room, bench->row_count + 1,
+    if (!memory_grow(&bench->memory, &bench->rows, &bench->row_capacity, bench->row_count + 1,
                      sizeof *row))
         return fail_memory(bench->error);
     bench->rows[bench->row_count++] = *row;

@@ -84,7 +84,7 @@ struct bench {
     gordian_error *error;
     gordian_allocator memory;
     struct bench_row *rows; /* all so far */
-    size_t row_count, row_room;
+    size_t row_count, row_capacity;
     char device[128]; /* the GPU that was used; "": none */
 };
 

@@ -57,8 +57,7 @@ static gordian_status add_curve_rows(const struct figure *figure, const struct c
         snprintf(row.baseline_series, sizeof row.baseline_series, "exact");
         if (curve->best[i] > figure->exact)
             return fail(figure->bench->error, GORDIAN_STATUS_INPUT,
-                        "%s: %u cycles found where %u are exact", row.id, curve->best[i],
-                        figure->exact);
+                        "%s: %u cycles found, exact are %u", row.id, curve->best[i], figure->exact);
         if (i + 1 == count && curve->seconds > 0)
             bench_note(&row, "%.2f M evaluations/s", (double)curve->steps / curve->seconds / 1e6);
         TRY(bench_add(figure->bench, &row));
@@ -68,7 +67,7 @@ static gordian_status add_curve_rows(const struct figure *figure, const struct c
 
 /* Runs all chains of one kind; the published kind has a curve for each start, as in the figure. */
 static gordian_status run_figure_chains(const struct figure *figure, struct evaluator *evaluator,
-                                        uint8_t *room)
+                                        uint8_t *capacity)
 {
     size_t work = figure->model->work;
     struct curve curves[ORDER_TEMPLATES] = {{{0}, 0, 0}}, all = {{0}, 0, 0};
@@ -82,9 +81,9 @@ static gordian_status run_figure_chains(const struct figure *figure, struct eval
                                      .options = &options,
                                      .evaluator = evaluator,
                                      .number = number,
-                                     .best_order = room,
-                                     .candidate = room + work,
-                                     .order = room + 2 * work};
+                                     .best_order = capacity,
+                                     .candidate = capacity + work,
+                                     .order = capacity + 2 * work};
         bench_progress(figure->bench, "makespan: %s warps, %s chain %u", figure->name,
                        figure->published ? "published" : "our", (unsigned)number + 1);
         /* Runs a chain to its end, with its own clock, or until the picture's last time. */
@@ -126,23 +125,23 @@ static gordian_status draw_figure(struct bench *bench, uint32_t schedulers, uint
     struct evaluator *evaluator = NULL;
     makespan_case_name(figure.name, 16, schedulers);
     TRY(makespan_case(&figure.model, 16, schedulers, bench->error));
-    uint8_t *room = memory_alloc(&bench->memory, 3 * (size_t)figure.model->work);
+    uint8_t *capacity = memory_alloc(&bench->memory, 3 * (size_t)figure.model->work);
     gordian_status status =
-        room ? evaluator_open(&evaluator, figure.model, &bench->memory, bench->error)
-             : fail_memory(bench->error);
+        capacity ? evaluator_open(&evaluator, figure.model, &bench->memory, bench->error)
+                 : fail_memory(bench->error);
     for (int published = 1; published >= 0 && status == GORDIAN_OK; published--) {
         figure.published = published;
-        status = run_figure_chains(&figure, evaluator, room);
+        status = run_figure_chains(&figure, evaluator, capacity);
     }
     evaluator_close(evaluator);
-    memory_free(&bench->memory, room);
+    memory_free(&bench->memory, capacity);
     model_close(figure.model);
     return status;
 }
 
 gordian_status makespan_curve_rows(struct bench *bench)
 {
-    TRY(draw_figure(bench, 0, 160, "worst case found (cycles) after so many ms, 16 warps"));
+    TRY(draw_figure(bench, 0, 160, "worst case found (cycles) by time (ms), 16 warps"));
     return draw_figure(bench, 4, 184,
-                       "worst case found (cycles) after so many ms, 16 warps, 4 schedulers");
+                       "worst case found (cycles) by time (ms), 16 warps, 4 schedulers");
 }

@@ -20,10 +20,10 @@ static gordian_status add_lp_row(struct bench *bench, uint32_t warps,
     if (lp->optimal)
         bench_note(&row, "%u cycles; %s: the same", ours->lower, lp->solver);
     else if (lp->found)
-        bench_note(&row, "%u cycles; %s: %u to %u when its time was up", ours->lower, lp->solver,
+        bench_note(&row, "%u cycles; %s: %u to %u at its time limit", ours->lower, lp->solver,
                    lp->found, lp->bound);
     else
-        bench_note(&row, "%u cycles; %s: at most %u when its time was up", ours->lower, lp->solver,
+        bench_note(&row, "%u cycles; %s: at most %u at its time limit", ours->lower, lp->solver,
                    lp->bound);
     return bench_add(bench, &row);
 }

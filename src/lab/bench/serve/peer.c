@@ -22,7 +22,7 @@ struct maker {
     uint32_t held[PROCESSES][HELD_MAX];
     unsigned counts[PROCESSES];
     uint32_t pending[PROCESSES]; /* the resource it waits for */
-    size_t room, served_room;
+    size_t capacity, served_capacity;
     gordian_error *error;
 };
 
@@ -30,16 +30,16 @@ static gordian_status feed_load(struct maker *maker, gordian_op op, uint32_t pro
                                 uint32_t resource, gordian_outcome *outcome)
 {
     struct serve_load *load = maker->load;
-    if (load->count == maker->room)
-        return fail(maker->error, GORDIAN_STATUS_INPUT, "the load does not come to rest");
+    if (load->count == maker->capacity)
+        return fail(maker->error, GORDIAN_STATUS_INPUT, "the load does not return to its start");
     gordian_event *event = &load->events[load->count];
     gordian_result *result = &load->expected[load->count];
     *event = gen_event(op, process, resource, 1);
     TRY(gordian_feed(maker->system, event, result, maker->error));
     size_t count;
     const uint32_t *served = gordian_served(maker->system, &count);
-    if (load->served_count + count > maker->served_room)
-        return fail(maker->error, GORDIAN_STATUS_INPUT, "the load serves more than it asks for");
+    if (load->served_count + count > maker->served_capacity)
+        return fail(maker->error, GORDIAN_STATUS_INPUT, "the load serves more than it requests");
     for (size_t i = 0; i < count; i++) {
         load->served[load->served_count++] = served[i];
         maker->held[served[i]][maker->counts[served[i]]++] = maker->pending[served[i]];
@@ -107,11 +107,11 @@ gordian_status serve_load_make(struct serve_load *load, uint64_t seed, size_t co
                                gordian_error *error)
 {
     struct maker maker = {
-        .load = load, .room = count + 4096, .served_room = count + 4096, .error = error};
+        .load = load, .capacity = count + 4096, .served_capacity = count + 4096, .error = error};
     *load = (struct serve_load){.process_count = PROCESSES, .resource_count = RESOURCES};
-    load->events = malloc(maker.room * sizeof *load->events);
-    load->expected = malloc(maker.room * sizeof *load->expected);
-    load->served = malloc(maker.served_room * sizeof *load->served);
+    load->events = malloc(maker.capacity * sizeof *load->events);
+    load->expected = malloc(maker.capacity * sizeof *load->expected);
+    load->served = malloc(maker.served_capacity * sizeof *load->served);
     random_seed(&maker.random, seed);
     gordian_status status = load->events && load->expected && load->served
                                 ? gordian_open(&maker.system, NULL, error)
@@ -148,7 +148,7 @@ static gordian_status next_answer(struct peer *peer, struct wire_frame *frame, g
     talk->in_start += used;
     struct wire_error refusal;
     if (frame->kind == WIRE_ERROR && wire_get_error(frame, &refusal))
-        return fail(error, GORDIAN_STATUS_IO, "the service says: %.*s", (int)refusal.text.length,
+        return fail(error, GORDIAN_STATUS_IO, "the service reports: %.*s", (int)refusal.text.length,
                     refusal.text.text);
     return GORDIAN_OK;
 }
@@ -171,7 +171,7 @@ static gordian_status declare_by_wire(struct peer *peer, gordian_error *error)
     }
     if (status == GORDIAN_OK) {
         size_t size = wire_put_declare(NULL, 0, list, count);
-        unsigned char *to = talk_room(&peer->talk, size);
+        unsigned char *to = talk_reserve(&peer->talk, size);
         status = to ? GORDIAN_OK : fail_memory(error);
         if (to)
             peer->talk.out_used += wire_put_declare(to, size, list, count);
@@ -201,7 +201,7 @@ static gordian_status take_declared_ids(struct peer *peer, gordian_error *error)
         if (i == load->process_count)
             peer->resource_base = id;
         if (id - (process ? peer->process_base : peer->resource_base) != base)
-            return fail(error, GORDIAN_STATUS_IO, "ids are not handed out one after the other");
+            return fail(error, GORDIAN_STATUS_IO, "ids are not consecutive");
     }
     return GORDIAN_OK;
 }
@@ -209,7 +209,7 @@ static gordian_status take_declared_ids(struct peer *peer, gordian_error *error)
 static gordian_status greet(struct peer *peer, gordian_error *error)
 {
     struct wire_hello hello = {.name = {"bench", 5}};
-    unsigned char *to = talk_room(&peer->talk, 256);
+    unsigned char *to = talk_reserve(&peer->talk, 256);
     struct wire_frame frame;
     if (!to)
         return fail_memory(error);
@@ -238,7 +238,7 @@ static gordian_status put_events(struct peer *peer, size_t count, gordian_error 
             events[i].resource += peer->resource_base;
         }
         size_t size = wire_put_events(NULL, 0, 0, events, now);
-        unsigned char *to = talk_room(&peer->talk, size);
+        unsigned char *to = talk_reserve(&peer->talk, size);
         if (!to)
             return fail_memory(error);
         peer->talk.out_used += wire_put_events(to, size, peer->number + 1, events, now);
@@ -324,7 +324,7 @@ static size_t write_redis_set(char *to, const char *tag, uint64_t number)
 
 static gordian_status put_sets(struct peer *peer, size_t count, gordian_error *error)
 {
-    unsigned char *to = talk_room(&peer->talk, count * 100);
+    unsigned char *to = talk_reserve(&peer->talk, count * 100);
     if (!to)
         return fail_memory(error);
     for (size_t i = 0; i < count; i++)
@@ -355,7 +355,7 @@ gordian_status peer_verify(struct peer *peer, gordian_error *error)
     int size = snprintf(get, sizeof get, "*2\r\n$3\r\nGET\r\n$24\r\n%.24s\r\n", set + 18);
     int wanted =
         snprintf(expected, sizeof expected, "$20\r\n%.20s\r\n", set + length - 2 - VALUE_BYTES);
-    unsigned char *to = talk_room(talk, (size_t)size);
+    unsigned char *to = talk_reserve(talk, (size_t)size);
     if (!to)
         return fail_memory(error);
     memcpy(to, get, (size_t)size);
@@ -364,7 +364,7 @@ gordian_status peer_verify(struct peer *peer, gordian_error *error)
     while (talk->in_end - talk->in_start < (size_t)wanted)
         TRY(talk_fill(talk, true, error));
     if (memcmp(talk->in + talk->in_start, expected, (size_t)wanted) != 0)
-        return fail(error, GORDIAN_STATUS_INPUT, "redis does not have what it was given");
+        return fail(error, GORDIAN_STATUS_INPUT, "redis does not have the stored values");
     talk->in_start = talk->in_end;
     return GORDIAN_OK;
 }

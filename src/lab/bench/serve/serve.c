@@ -60,8 +60,8 @@ static gordian_status add_rate(struct world *world, enum side which, size_t dept
         bench_row("/s", "serve/pipelined/%s/depth-%zu", side_names[which], depth);
     row.value = 1e9 / side->median;
     row.p99 = 1e9 / side->p99;
-    bench_curve(&row, "serve: operations a second, over the depth of the pipeline", (double)depth,
-                "%s", side_names[which]);
+    bench_curve(&row, "serve: operations per second, by pipeline depth", (double)depth, "%s",
+                side_names[which]);
     if (which != SIDE_REDIS && redis_ns > 0)
         bench_times(&row, "redis", 1e9 / redis_ns);
     if ((which == SIDE_BATCH || which == SIDE_SINGLE) && redis_ns > 0 && depth >= 16)
@@ -102,7 +102,7 @@ static gordian_status measure_depth(struct world *world, size_t depth, enum side
 
 struct latencies {
     double *samples;
-    size_t count, room;
+    size_t count, capacity;
 };
 
 /* A single operation is one event in any case, so SIDE_SINGLE is replaced by the library. */
@@ -114,7 +114,7 @@ static gordian_status time_side_chunk(struct world *world, enum side side,
         uint64_t start = clock_ns();
         TRY(side == SIDE_SINGLE ? library_single(&world->library, error)
                                 : peer_exchange(&world->peers[side], 1, error));
-        if (latencies->count < latencies->room)
+        if (latencies->count < latencies->capacity)
             latencies->samples[latencies->count++] = (double)(clock_ns() - start) / 1e3;
     }
     return GORDIAN_OK;
@@ -150,10 +150,10 @@ static gordian_status measure_latencies(struct world *world)
     struct latencies all[SIDE_COUNT] = {0}, warm_up[SIDE_COUNT] = {0};
     size_t rounds = bench->options->quick ? 25 : 150;
     gordian_status status = GORDIAN_OK;
-    bench_progress(bench, "serve: one at a time");
+    bench_progress(bench, "serve: single operations");
     for (int s = 0; s < SIDE_COUNT && status == GORDIAN_OK; s++) {
-        all[s].room = rounds * CHUNK;
-        all[s].samples = memory_alloc(&bench->memory, all[s].room * sizeof *all[s].samples);
+        all[s].capacity = rounds * CHUNK;
+        all[s].samples = memory_alloc(&bench->memory, all[s].capacity * sizeof *all[s].samples);
         if (!all[s].samples)
             status = fail_memory(bench->error);
     }

@@ -53,15 +53,15 @@ uint64_t serve_memory(const struct service_process *process);
 struct talk {
     int fd;
     unsigned char *out, *in;
-    size_t out_used, out_room;
-    size_t in_start, in_end, in_room;
+    size_t out_used, out_capacity;
+    size_t in_start, in_end, in_capacity;
 };
 
 gordian_status talk_open(struct talk *talk, const char *socket, gordian_error *error);
 void talk_close(struct talk *talk);
 /* Returns space for `size` more bytes to send; NULL: out of memory. Then add the bytes written to
  * out_used. */
-unsigned char *talk_room(struct talk *talk, size_t size);
+unsigned char *talk_reserve(struct talk *talk, size_t size);
 gordian_status talk_flush(struct talk *talk, gordian_error *error);
 /* Reads what is available. `wait`: waits for at least a byte; otherwise it may read nothing. */
 gordian_status talk_fill(struct talk *talk, bool wait, gordian_error *error);

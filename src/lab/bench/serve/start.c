@@ -23,8 +23,8 @@ gordian_status serve_make_folder(struct service_process *process, gordian_error 
 {
     *process = (struct service_process){0};
     /* The folder must be short enough for a socket in it. */
-    size_t room = sizeof((struct sockaddr_un){0}).sun_path - 2;
-    TRY(temporary_folder("gordian-bench", process->folder, room, error));
+    size_t capacity = sizeof((struct sockaddr_un){0}).sun_path - 2;
+    TRY(temporary_folder("gordian-bench", process->folder, capacity, error));
     snprintf(process->socket, sizeof process->socket, "%s/s", process->folder);
     return GORDIAN_OK;
 }
@@ -85,7 +85,7 @@ static gordian_status launch(struct service_process *process, const char *const 
         usleep(5000);
     }
     serve_stop(process);
-    return fail(error, GORDIAN_STATUS_IO, "%s does not come up", words[0]);
+    return fail(error, GORDIAN_STATUS_IO, "%s does not start", words[0]);
 }
 
 gordian_status serve_start(struct service_process *process, const char *durability,

@@ -223,7 +223,7 @@ static gordian_status measure_gaps(struct store_world *world, struct library *li
     double gaps[20];
     size_t count = world->bench->options->quick ? 3 : 20;
     gordian_status status = GORDIAN_OK;
-    bench_progress(world->bench, "serve: without an answer, %s", what);
+    bench_progress(world->bench, "serve: time without answers, %s", what);
     for (size_t i = 0; i < count && status == GORDIAN_OK; i++)
         status = measure_gap(world, library, signal_number, &gaps[i], world->bench->error);
     TRY(status);

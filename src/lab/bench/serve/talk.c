@@ -43,15 +43,15 @@ void talk_close(struct talk *talk)
     *talk = (struct talk){.fd = -1};
 }
 
-unsigned char *talk_room(struct talk *talk, size_t size)
+unsigned char *talk_reserve(struct talk *talk, size_t size)
 {
-    if (talk->out_used + size > talk->out_room) {
-        size_t room = (talk->out_used + size) * 2;
-        unsigned char *grown = realloc(talk->out, room);
+    if (talk->out_used + size > talk->out_capacity) {
+        size_t capacity = (talk->out_used + size) * 2;
+        unsigned char *grown = realloc(talk->out, capacity);
         if (!grown)
             return NULL;
         talk->out = grown;
-        talk->out_room = room;
+        talk->out_capacity = capacity;
     }
     return talk->out + talk->out_used;
 }
@@ -75,16 +75,16 @@ gordian_status talk_fill(struct talk *talk, bool wait, gordian_error *error)
 {
     if (talk->in_start == talk->in_end)
         talk->in_start = talk->in_end = 0;
-    if (talk->in_room - talk->in_end < READ_SIZE) {
-        size_t room = (talk->in_end + READ_SIZE) * 2;
-        unsigned char *grown = realloc(talk->in, room);
+    if (talk->in_capacity - talk->in_end < READ_SIZE) {
+        size_t capacity = (talk->in_end + READ_SIZE) * 2;
+        unsigned char *grown = realloc(talk->in, capacity);
         if (!grown)
             return fail_memory(error);
         talk->in = grown;
-        talk->in_room = room;
+        talk->in_capacity = capacity;
     }
     for (;;) {
-        ssize_t count = recv(talk->fd, talk->in + talk->in_end, talk->in_room - talk->in_end,
+        ssize_t count = recv(talk->fd, talk->in + talk->in_end, talk->in_capacity - talk->in_end,
                              wait ? 0 : MSG_DONTWAIT);
         if (count < 0 && errno == EINTR)
             continue;

@@ -12,16 +12,16 @@
 
 #define CHUNK 200 /* round trips of one side before the next side's turn */
 
-struct way {
+struct transport {
     struct service_process service;
     struct library library;
     double *latencies;
     size_t count;
 };
 
-enum { WAY_TCP, WAY_TLS, WAYS };
+enum { TRANSPORT_TCP, TRANSPORT_TLS, TRANSPORTS };
 
-static const char *const names[WAYS] = {"tcp", "tls"};
+static const char *const names[TRANSPORTS] = {"tcp", "tls"};
 
 /* ------------------------------------------------------------------ starting */
 
@@ -69,11 +69,11 @@ static gordian_status find_logged_port(const struct service_process *service, un
             return GORDIAN_OK;
         usleep(5000);
     }
-    return fail(error, GORDIAN_STATUS_IO, "the service does not say where it listens");
+    return fail(error, GORDIAN_STATUS_IO, "the service does not log its address");
 }
 
-static gordian_status start_way(struct way *way, bool secure, struct bench *bench,
-                                const struct serve_load *load, gordian_error *error)
+static gordian_status start_transport(struct transport *transport, bool secure, struct bench *bench,
+                                      const struct serve_load *load, gordian_error *error)
 {
     const char *plain[] = {"--listen", "127.0.0.1:0", NULL};
     const char *with[] = {"--listen",  "127.0.0.1:0", "--tls-cert", "cert.pem",
@@ -82,74 +82,74 @@ static gordian_status start_way(struct way *way, bool secure, struct bench *benc
     char uri[64], authority[240];
     unsigned port = 0;
     gordian_client_options_init(&options);
-    TRY(serve_make_folder(&way->service, error));
-    snprintf(authority, sizeof authority, "%s/cert.pem", way->service.folder);
+    TRY(serve_make_folder(&transport->service, error));
+    snprintf(authority, sizeof authority, "%s/cert.pem", transport->service.folder);
     if (secure) {
         options.tls_ca = authority;
-        TRY(make_certificate(way->service.folder, error));
+        TRY(make_certificate(transport->service.folder, error));
     }
-    TRY(serve_start_with(&way->service, "batch", secure ? with : plain, error));
-    TRY(find_logged_port(&way->service, &port, error));
+    TRY(serve_start_with(&transport->service, "batch", secure ? with : plain, error));
+    TRY(find_logged_port(&transport->service, &port, error));
     snprintf(uri, sizeof uri, "%s://127.0.0.1:%u", secure ? "tls" : "tcp", port);
-    return library_open(&way->library, bench, uri, &options, load, error);
+    return library_open(&transport->library, bench, uri, &options, load, error);
 }
 
 /* ------------------------------------------------------------------ measuring */
 
-static gordian_status time_way_chunk(struct way *way, gordian_error *error)
+static gordian_status time_transport_chunk(struct transport *transport, gordian_error *error)
 {
     for (size_t i = 0; i < CHUNK; i++) {
         uint64_t begin = clock_ns();
-        TRY(library_single(&way->library, error));
-        way->latencies[way->count++] = (double)(clock_ns() - begin) / 1e3;
+        TRY(library_single(&transport->library, error));
+        transport->latencies[transport->count++] = (double)(clock_ns() - begin) / 1e3;
     }
     return GORDIAN_OK;
 }
 
 /* The first round warms up. */
-static gordian_status measure_way_latency(struct bench *bench, struct way *ways)
+static gordian_status measure_transport_latency(struct bench *bench, struct transport *transports)
 {
     size_t rounds = bench->options->quick ? 20 : 100;
     gordian_status status = GORDIAN_OK;
-    bench_progress(bench, "serve: TCP and TLS, one at a time");
-    for (int w = 0; w < WAYS; w++) {
-        ways[w].latencies =
-            memory_alloc(&bench->memory, (rounds + 1) * CHUNK * sizeof *ways[w].latencies);
-        if (!ways[w].latencies)
+    bench_progress(bench, "serve: TCP and TLS, single operations");
+    for (int w = 0; w < TRANSPORTS; w++) {
+        transports[w].latencies =
+            memory_alloc(&bench->memory, (rounds + 1) * CHUNK * sizeof *transports[w].latencies);
+        if (!transports[w].latencies)
             return fail_memory(bench->error);
     }
     for (size_t round = 0; round <= rounds && status == GORDIAN_OK; round++)
-        for (int w = 0; w < WAYS && status == GORDIAN_OK; w++)
-            status = time_way_chunk(&ways[w], bench->error);
+        for (int w = 0; w < TRANSPORTS && status == GORDIAN_OK; w++)
+            status = time_transport_chunk(&transports[w], bench->error);
     double tcp = 0;
-    for (int w = 0; w < WAYS && status == GORDIAN_OK; w++) {
+    for (int w = 0; w < TRANSPORTS && status == GORDIAN_OK; w++) {
         struct bench_row row = bench_row("us", "serve/latency/library-%s", names[w]);
-        row.value = bench_median(ways[w].latencies + CHUNK, ways[w].count - CHUNK);
-        row.p99 = bench_p99(ways[w].latencies + CHUNK, ways[w].count - CHUNK);
-        if (w == WAY_TCP) {
+        row.value = bench_median(transports[w].latencies + CHUNK, transports[w].count - CHUNK);
+        row.p99 = bench_p99(transports[w].latencies + CHUNK, transports[w].count - CHUNK);
+        if (w == TRANSPORT_TCP) {
             tcp = row.value;
         } else {
-            bench_times(&row, names[WAY_TCP], tcp);
+            bench_times(&row, names[TRANSPORT_TCP], tcp);
         }
         status = bench_add(bench, &row);
     }
     return status;
 }
 
-static gordian_status measure_stream(struct bench *bench, struct way *ways)
+static gordian_status measure_stream(struct bench *bench, struct transport *transports)
 {
-    struct bench_side sides[WAYS];
+    struct bench_side sides[TRANSPORTS];
     struct bench_effort effort = {1, 3, 15, bench->options->quick ? 1 : 5};
-    bench_progress(bench, "serve: TCP and TLS, as fast as they go");
-    for (int w = 0; w < WAYS; w++)
-        sides[w] = (struct bench_side){.context = &ways[w].library, .run = library_run};
-    TRY(bench_measure(bench, sides, WAYS, effort));
-    for (int w = 0; w < WAYS; w++) {
+    bench_progress(bench, "serve: TCP and TLS, throughput");
+    for (int w = 0; w < TRANSPORTS; w++)
+        sides[w] = (struct bench_side){.context = &transports[w].library, .run = library_run};
+    TRY(bench_measure(bench, sides, TRANSPORTS, effort));
+    for (int w = 0; w < TRANSPORTS; w++) {
         struct bench_row row = bench_row("/s", "serve/library/stream-%s", names[w]);
         row.value = 1e9 / sides[w].median;
         row.p99 = 1e9 / sides[w].p99;
-        if (w == WAY_TLS)
-            bench_times(&row, names[WAY_TCP], 1e9 / sides[WAY_TCP].median);
+        if (w == TRANSPORT_TLS)
+            bench_times(&row, names[TRANSPORT_TCP], 1e9 / sides[TRANSPORT_TCP].median);
         TRY(bench_add(bench, &row));
     }
     return GORDIAN_OK;
@@ -157,24 +157,24 @@ static gordian_status measure_stream(struct bench *bench, struct way *ways)
 
 gordian_status serve_tls(struct bench *bench, const struct serve_load *load)
 {
-    struct way ways[WAYS] = {0};
+    struct transport transports[TRANSPORTS] = {0};
     gordian_error error = {0};
     gordian_status status = GORDIAN_OK;
     bench_progress(bench, "serve: starting TCP and TLS");
-    for (int w = 0; w < WAYS && status == GORDIAN_OK; w++)
-        status = start_way(&ways[w], w == WAY_TLS, bench, load, &error);
+    for (int w = 0; w < TRANSPORTS && status == GORDIAN_OK; w++)
+        status = start_transport(&transports[w], w == TRANSPORT_TLS, bench, load, &error);
     if (status == GORDIAN_STATUS_UNAVAILABLE) {
         status = bench_skip(bench, "serve/*/*-tls", error.message);
     } else if (status != GORDIAN_OK) {
         fail(bench->error, status, "%s", error.message);
     } else {
-        status = measure_way_latency(bench, ways);
-        THEN(status, measure_stream(bench, ways));
+        status = measure_transport_latency(bench, transports);
+        THEN(status, measure_stream(bench, transports));
     }
-    for (int w = 0; w < WAYS; w++) {
-        library_close(&ways[w].library, bench);
-        serve_stop(&ways[w].service);
-        memory_free(&bench->memory, ways[w].latencies);
+    for (int w = 0; w < TRANSPORTS; w++) {
+        library_close(&transports[w].library, bench);
+        serve_stop(&transports[w].service);
+        memory_free(&bench->memory, transports[w].latencies);
     }
     return status;
 }

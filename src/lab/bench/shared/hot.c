@@ -14,8 +14,7 @@ struct hot {
     bool ours;
 };
 
-/* ------------------------------------------------------------------ one thread for all
- * transactions */
+/* ------------------------------------------------------------------ one thread for all */
 
 /* Each transaction requests the hot row (0) while it holds its own; then, turn by turn, the holder
  * releases it and queues again. *sum hashes which transaction held it when. */
@@ -79,10 +78,9 @@ static gordian_status drive(void *context, double *ns, gordian_error *error)
     return status;
 }
 
-/* ------------------------------------------------------------------ a thread for each transaction
- */
+/* ------------------------------------------------------------------ a thread for each */
 
-struct crowd {
+struct hot_run {
     const struct hot *hot;
     gordian_system *system;
     struct waits *waits;
@@ -92,28 +90,28 @@ struct crowd {
 
 struct member {
     pthread_t thread;
-    struct crowd *crowd;
+    struct hot_run *run;
     uint32_t process;
     uint64_t began, ended, failures;
 };
 
 /* Simulates a transaction that works on the row, long enough for others to queue. */
-static void stay_a_while(struct crowd *crowd)
+static void simulate_work(struct hot_run *run)
 {
-    crowd->visits++;
+    run->visits++;
     sched_yield();
 }
 
 static bool visit_ours(struct member *member)
 {
-    gordian_system *system = member->crowd->system;
+    gordian_system *system = member->run->system;
     gordian_outcome outcome = 0;
     bool fine = gordian_request(system, member->process, member->process + 1, 1, &outcome, NULL) ==
                     GORDIAN_OK &&
                 gordian_request(system, member->process, 0, 1, &outcome, NULL) == GORDIAN_OK;
     if (outcome == GORDIAN_OUTCOME_BLOCKED)
         fine &= gordian_await_grant(system, member->process, UINT64_MAX, NULL) == GORDIAN_OK;
-    stay_a_while(member->crowd);
+    simulate_work(member->run);
     fine &= gordian_release(system, member->process, 0, 1, &outcome, NULL) == GORDIAN_OK;
     return fine && gordian_release(system, member->process, member->process + 1, 1, &outcome,
                                    NULL) == GORDIAN_OK;
@@ -121,11 +119,11 @@ static bool visit_ours(struct member *member)
 
 static bool visit_theirs(struct member *member)
 {
-    struct waits *waits = member->crowd->waits;
+    struct waits *waits = member->run->waits;
     waits_request(waits, member->process, member->process + 1);
     if (waits_request(waits, member->process, 0) != GORDIAN_OUTCOME_GRANTED)
         waits_await(waits, member->process);
-    stay_a_while(member->crowd);
+    simulate_work(member->run);
     waits_release(waits, member->process, 0);
     return waits_release(waits, member->process, member->process + 1) == GORDIAN_NONE;
 }
@@ -133,8 +131,8 @@ static bool visit_theirs(struct member *member)
 static void *be_member(void *context)
 {
     struct member *member = context;
-    const struct hot *hot = member->crowd->hot;
-    pthread_barrier_wait(&member->crowd->start);
+    const struct hot *hot = member->run->hot;
+    pthread_barrier_wait(&member->run->start);
     member->began = clock_ns();
     for (uint64_t i = 0; i < hot->turns / hot->waiters; i++)
         member->failures += !(hot->ours ? visit_ours(member) : visit_theirs(member));
@@ -142,10 +140,10 @@ static void *be_member(void *context)
     return NULL;
 }
 
-static gordian_status time_members(const struct crowd *crowd, const struct member *members,
+static gordian_status time_members(const struct hot_run *run, const struct member *members,
                                    double *ns, gordian_error *error)
 {
-    const struct hot *hot = crowd->hot;
+    const struct hot *hot = run->hot;
     uint64_t began = UINT64_MAX, ended = 0, failures = 0;
     uint64_t wanted = hot->turns / hot->waiters * hot->waiters;
     for (uint32_t i = 0; i < hot->waiters; i++) {
@@ -154,43 +152,43 @@ static gordian_status time_members(const struct crowd *crowd, const struct membe
         failures += members[i].failures;
     }
     *ns = (double)(ended - began) / (double)wanted;
-    return failures || crowd->visits != wanted
-               ? fail(error, GORDIAN_STATUS_INPUT, "hot row: it was not locked")
+    return failures || run->visits != wanted
+               ? fail(error, GORDIAN_STATUS_INPUT, "hot row: the lock did not exclude")
                : GORDIAN_OK;
 }
 
-static gordian_status run_members(struct crowd *crowd, double *ns, gordian_error *error)
+static gordian_status run_members(struct hot_run *run, double *ns, gordian_error *error)
 {
-    const uint32_t count = crowd->hot->waiters;
+    const uint32_t count = run->hot->waiters;
     struct member *members = calloc(count, sizeof *members);
     if (!members)
         return fail_memory(error);
-    pthread_barrier_init(&crowd->start, NULL, count);
+    pthread_barrier_init(&run->start, NULL, count);
     for (uint32_t i = 0; i < count; i++) {
-        members[i] = (struct member){.crowd = crowd, .process = i};
+        members[i] = (struct member){.run = run, .process = i};
         if (pthread_create(&members[i].thread, NULL, be_member, &members[i]) != 0)
             abort(); /* the threads already started wait for it */
     }
     for (uint32_t i = 0; i < count; i++)
         pthread_join(members[i].thread, NULL);
-    pthread_barrier_destroy(&crowd->start);
-    gordian_status status = time_members(crowd, members, ns, error);
+    pthread_barrier_destroy(&run->start);
+    gordian_status status = time_members(run, members, ns, error);
     free(members);
     return status;
 }
 
-static gordian_status run_hot_crowd(void *context, double *ns, gordian_error *error)
+static gordian_status run_hot_threads(void *context, double *ns, gordian_error *error)
 {
     const struct hot *hot = context;
-    struct crowd crowd = {.hot = hot};
+    struct hot_run run = {.hot = hot};
     gordian_status status = GORDIAN_OK;
     if (hot->ours)
-        status = shared_system(&crowd.system, true, hot->waiters, hot->waiters + 1, NULL, error);
-    else if (!(crowd.waits = waits_open(hot->waiters, hot->waiters + 1)))
+        status = shared_system(&run.system, true, hot->waiters, hot->waiters + 1, NULL, error);
+    else if (!(run.waits = waits_open(hot->waiters, hot->waiters + 1)))
         status = fail_memory(error);
-    THEN(status, run_members(&crowd, ns, error));
-    gordian_close(crowd.system);
-    waits_close(crowd.waits);
+    THEN(status, run_members(&run, ns, error));
+    gordian_close(run.system);
+    waits_close(run.waits);
     return status;
 }
 
@@ -202,8 +200,8 @@ static gordian_status hot_row(struct bench *bench, uint32_t waiters, bool thread
     uint64_t turns = threads ? 20000 : 200000;
     struct hot ours = {waiters, quick ? turns / 4 : turns, true};
     struct hot theirs = {waiters, threads ? ours.turns : ours.turns / 10, false};
-    struct bench_side sides[] = {{.context = &ours, .run = threads ? run_hot_crowd : drive},
-                                 {.context = &theirs, .run = threads ? run_hot_crowd : drive}};
+    struct bench_side sides[] = {{.context = &ours, .run = threads ? run_hot_threads : drive},
+                                 {.context = &theirs, .run = threads ? run_hot_threads : drive}};
     struct bench_effort effort = {1, 3, 20, quick ? 1 : 6};
     bench_progress(bench, "a hot row, %u%s", waiters, threads ? " threads" : "");
     TRY(bench_measure(bench, sides, 2, effort));
@@ -211,8 +209,8 @@ static gordian_status hot_row(struct bench *bench, uint32_t waiters, bool thread
         bench_measured(&sides[0], "ns", "shared/hot-row/%u%s", waiters, threads ? "-threads" : "");
     bench_against(&row, "depth-first", &sides[1]);
     bench_note(&row,
-               threads ? "a hand-over, %u threads that sleep until served"
-                       : "a hand-over, %u waiting, one thread for all",
+               threads ? "per hand-over, %u threads that sleep until served"
+                       : "per hand-over, %u waiting, one thread for all",
                waiters);
     return bench_add(bench, &row);
 }

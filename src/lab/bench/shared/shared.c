@@ -30,8 +30,7 @@ gordian_status shared_system(gordian_system **system, bool shared, uint32_t proc
     return GORDIAN_OK;
 }
 
-/* ------------------------------------------------------------------ threads without common
- * resources */
+/* ------------------------------------------------------------------ separate resources */
 
 struct disjoint {
     bool shared;
@@ -153,7 +152,7 @@ static gordian_status one_thread_row(struct bench *bench, uint64_t turns, bool b
     row.bar_kind =
         batches ? BAR_NONE : BAR_AT_LEAST; /* an atomic operation costs more than such an event */
     row.bar = 0.77;
-    bench_note(&row, "an event; a process takes %d of its %d resources and gives them back%s",
+    bench_note(&row, "per event; a process takes %d of its %d resources and releases them%s",
                AT_ONCE, OWN, batches ? ", in one batch" : "");
     return bench_add(bench, &row);
 }
@@ -170,7 +169,7 @@ static gordian_status many_threads_row(struct bench *bench, unsigned threads, ui
     struct bench_row row = bench_measured(&sides[0], "ns", "shared/disjoint/%u-threads", threads);
     bench_against(&row, "1 thread", &sides[1]);
     bench_bar(&row, threads == 16 ? BAR_AT_LEAST : BAR_NONE, 10);
-    bench_note(&row, "an event, all threads together");
+    bench_note(&row, "per event, all threads together");
     return bench_add(bench, &row);
 }
 
@@ -204,7 +203,7 @@ static gordian_status shared_memory_row(struct bench *bench)
     bench_bar(&row, BAR_AT_LEAST, 1 / 1.2);
     bench_note(
         &row,
-        "bytes a process or resource at the peak; %u processes, ten resources each, half held",
+        "bytes per process or resource at the peak; %u processes, ten resources each, half held",
         processes);
     return bench_add(bench, &row);
 }

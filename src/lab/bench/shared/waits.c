@@ -6,7 +6,7 @@ struct waiter {
     uint32_t row;    /* the row it waits for; GORDIAN_NONE: it runs */
     uint32_t next;   /* in the row's queue */
     uint32_t *edges; /* processes it waits for */
-    size_t edge_count, edge_room;
+    size_t edge_count, edge_capacity;
     uint64_t seen; /* number of the last search that visited it */
     pthread_cond_t served;
 };
@@ -87,9 +87,9 @@ static bool leads_to(struct waits *waits, uint32_t from, uint32_t to)
 static bool add_wait_edge(struct waits *waits, uint32_t process, uint32_t holder)
 {
     struct waiter *waiter = &waits->processes[process];
-    if (waiter->edge_count == waiter->edge_room) {
-        waiter->edge_room = waiter->edge_room ? 2 * waiter->edge_room : 1;
-        waiter->edges = realloc(waiter->edges, waiter->edge_room * sizeof *waiter->edges);
+    if (waiter->edge_count == waiter->edge_capacity) {
+        waiter->edge_capacity = waiter->edge_capacity ? 2 * waiter->edge_capacity : 1;
+        waiter->edges = realloc(waiter->edges, waiter->edge_capacity * sizeof *waiter->edges);
         if (!waiter->edges)
             abort();
     }

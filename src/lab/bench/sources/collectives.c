@@ -60,8 +60,8 @@ static gordian_status measure_verdict(struct bench *bench, char *gordian, char *
     char *const judge[] = {gordian, kind, json, folder, NULL};
     bench_progress(bench, "collectives: making the dumps of %s ranks", ranks);
     if (run_child(gen, &usage) != 0)
-        return bench_skip(bench, "collectives/", "the dumps could not be made: is there room?");
-    bench_progress(bench, "collectives: judging them");
+        return bench_skip(bench, "collectives/", "the dumps could not be made (disk full?)");
+    bench_progress(bench, "collectives: analysing them");
     uint64_t start = clock_ns();
     int code = run_child(judge, &usage);
     double seconds = (double)(clock_ns() - start) / 1e9;

@@ -45,7 +45,7 @@ static void *take_both_mutexes(void *mine)
     return NULL;
 }
 
-static void *come_behind(void *unused)
+static void *wait_behind_others(void *unused)
 {
     (void)unused;
     atomic_store(&last, gettid());
@@ -108,7 +108,7 @@ int main(int argc, char **argv)
     start_hanging(take_both_mutexes, &second);
     await_sleeping_thread();
     for (int i = 2; i < threads; i++) {
-        start_hanging(come_behind, NULL);
+        start_hanging(wait_behind_others, NULL);
         await_sleeping_thread();
     }
     start_hanging(pulse, NULL);

@@ -24,7 +24,7 @@ struct target {
 };
 
 /* A tool that inspects it. */
-struct looker {
+struct inspecting_tool {
     struct target *target;
     const char *const *words;
     int status;         /* its exit status */
@@ -57,21 +57,20 @@ static double take_pause(struct target *target)
 
 /* ------------------------------------------------------------------ inspecting it */
 
-static gordian_status look_at_target(void *context, double *ns, gordian_error *error)
+static gordian_status inspect_target(void *context, double *ns, gordian_error *error)
 {
     static char text[1 << 20];
-    struct looker *looker = context;
-    take_pause(looker->target);
+    struct inspecting_tool *inspecting_tool = context;
+    take_pause(inspecting_tool->target);
     uint64_t start = clock_ns();
-    int status = child_status("/", looker->words, text, sizeof text);
+    int status = child_status("/", inspecting_tool->words, text, sizeof text);
     *ns = (double)(clock_ns() - start);
-    double pause = take_pause(looker->target);
-    if (status != looker->status || !strstr(text, looker->answer) || pause < 0)
-        return fail(error, GORDIAN_STATUS_INPUT,
-                    "%s of a program that hangs: exit status %d: %.200s", looker->words[0], status,
-                    text);
-    if (looker->pause_count <= SAMPLES_MOST)
-        looker->pauses[looker->pause_count++] = pause;
+    double pause = take_pause(inspecting_tool->target);
+    if (status != inspecting_tool->status || !strstr(text, inspecting_tool->answer) || pause < 0)
+        return fail(error, GORDIAN_STATUS_INPUT, "%s of a hanging program: exit status %d: %.200s",
+                    inspecting_tool->words[0], status, text);
+    if (inspecting_tool->pause_count <= SAMPLES_MOST)
+        inspecting_tool->pauses[inspecting_tool->pause_count++] = pause;
     return GORDIAN_OK;
 }
 
@@ -94,10 +93,10 @@ static gordian_status measure_target(struct bench *bench, const char *gordian, c
     const char *const ours[] = {gordian, "inspect", pid, NULL};
     const char *const theirs[] = {"gdb", "-nx", "-batch", "-p", pid, "-ex", "thread apply all bt",
                                   NULL};
-    struct looker lookers[2] = {{&target, ours, 1, "deadlock, proved", {0}, 0},
-                                {&target, theirs, 0, "take_both", {0}, 0}};
-    struct bench_side sides[2] = {{.context = &lookers[0], .run = look_at_target},
-                                  {.context = &lookers[1], .run = look_at_target}};
+    struct inspecting_tool inspecting_tools[2] = {{&target, ours, 1, "deadlock, proved", {0}, 0},
+                                                  {&target, theirs, 0, "take_both", {0}, 0}};
+    struct bench_side sides[2] = {{.context = &inspecting_tools[0], .run = inspect_target},
+                                  {.context = &inspecting_tools[1], .run = inspect_target}};
     struct bench_effort effort = {1, 3, SAMPLES_MOST, bench->options->quick ? 2 : 15};
     bench_progress(bench, "inspect: %u threads", threads);
     int in[2], out[2];
@@ -125,19 +124,20 @@ static gordian_status measure_target(struct bench *bench, const char *gordian, c
     if (target.pid < 0 || !target.orders || !target.answers ||
         !fgets(text, sizeof text, target.answers) || strcmp(text, "ready\n") != 0) {
         close_target(&target);
-        return fail(bench->error, GORDIAN_STATUS_IO, "the program that hangs does not start");
+        return fail(bench->error, GORDIAN_STATUS_IO, "the hanging program does not start");
     }
     snprintf(pid, sizeof pid, "%d", (int)target.pid);
     gordian_status status = bench_measure(bench, sides, gdb ? 2 : 1, effort);
     close_target(&target);
-    THEN(status,
-         add_inspect_row(bench, threads, "answer", sides[0].median, gdb ? sides[1].median : 0,
-                         "to the deadlock's name; gdb: to every thread's stack"));
+    THEN(status, add_inspect_row(
+                     bench, threads, "answer", sides[0].median, gdb ? sides[1].median : 0,
+                     "until the deadlock is named; gdb: until every thread's stack is printed"));
     double pauses[2] = {0};
     for (int i = 0; i < 1 + gdb && status == GORDIAN_OK; i++)
-        pauses[i] = bench_median(lookers[i].pauses, lookers[i].pause_count);
-    THEN(status, add_inspect_row(bench, threads, "pause", pauses[0], pauses[1],
-                                 "the longest of a thread that looks at the clock every 0.1 ms"));
+        pauses[i] = bench_median(inspecting_tools[i].pauses, inspecting_tools[i].pause_count);
+    THEN(status,
+         add_inspect_row(bench, threads, "pause", pauses[0], pauses[1],
+                         "the longest pause of a thread that reads the clock every 0.1 ms"));
     return status;
 }
 
@@ -147,8 +147,8 @@ gordian_status bench_inspect(struct bench *bench)
     char gordian[PATH_MAX], program[PATH_MAX];
     bool gdb = child_in_path("gdb");
     if (!child_gordian(gordian, sizeof gordian) ||
-        !child_beside("src/lab/bench/hung", program, sizeof program))
-        return bench_skip(bench, "inspect/", "the program that hangs was not built beside gordian");
+        !child_sibling("src/lab/bench/hung", program, sizeof program))
+        return bench_skip(bench, "inspect/", "the hanging program was not found next to gordian");
     if (!gdb && bench_skip(bench, "inspect/*/gdb", "gdb is not installed") != GORDIAN_OK)
         return GORDIAN_STATUS_IO;
     for (size_t i = 0; i < (bench->options->quick ? 2 : 3); i++)

@@ -149,12 +149,12 @@ gordian_status bench_of_messages(struct bench *bench)
 {
     char gordian[PATH_MAX], program[PATH_MAX + 32];
     if (!child_gordian(gordian, sizeof gordian) ||
-        !child_beside("src/lab/bench/ping_pong", program, sizeof gordian))
+        !child_sibling("src/lab/bench/ping_pong", program, sizeof gordian))
         return bench_skip(bench, "mpi/", "built without an MPI");
     struct job native = {.gordian = gordian, .program = program, .orders = {-1, -1}};
     struct job watched = native;
     watched.watched = true;
-    bench_progress(bench, "mpi: 8 bytes to and fro");
+    bench_progress(bench, "mpi: round trips of 8 bytes");
     gordian_status status = measure_jobs(bench, &native, &watched);
     end_mpi_job(&native);
     end_mpi_job(&watched);

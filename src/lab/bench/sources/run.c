@@ -118,11 +118,11 @@ static struct job job_for(const struct files *files, enum tool tool, const char 
 
 static bool find_files(struct files *files)
 {
-    if (!child_beside("lock_loop_tsan", files->loop_tsan, sizeof files->loop_tsan))
+    if (!child_sibling("lock_loop_tsan", files->loop_tsan, sizeof files->loop_tsan))
         files->loop_tsan[0] = '\0';
     files->helgrind = child_in_path("valgrind");
     return child_gordian(files->gordian, sizeof files->gordian) &&
-           child_beside("lock_loop", files->loop, sizeof files->loop);
+           child_sibling("lock_loop", files->loop, sizeof files->loop);
 }
 
 /* ------------------------------------------------------------------ rows */
@@ -192,7 +192,7 @@ gordian_status bench_of_run(struct bench *bench)
     };
     struct files files;
     if (!find_files(&files))
-        return bench_skip(bench, "run/", "the loop that is measured was not built beside gordian");
+        return bench_skip(bench, "run/", "lock_loop was not found next to gordian");
     if (!files.loop_tsan[0] && bench_skip(bench, "run/*/tsan", "not built") != GORDIAN_OK)
         return GORDIAN_STATUS_IO;
     if (!files.helgrind &&

@@ -137,8 +137,9 @@ static gordian_status try_load(struct bench *bench, const char *gordian, const c
     row.baseline_value = bench_median(trial.without, trial.without_count);
     row.ratio = ratio;
     bench_bar(&row, BAR_AT_MOST, 1.01);
-    bench_note(&row, "medians of %zu pairs of %s s each; the ratio is the pairs'", trial.with_count,
-               seconds);
+    bench_note(&row,
+               "medians of %zu pairs of %s s each; the ratio is the median of the pairs' ratios",
+               trial.with_count, seconds);
     return bench_add(bench, &row);
 }
 

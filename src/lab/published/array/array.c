@@ -107,7 +107,7 @@ gordian_status published_array_create(struct published_array **out, struct gpu *
     bool blocks = options->kind == PUBLISHED_ARRAY_SUBARRAYS;
     if (options->element == 0 || blocks != (options->blocks != 0))
         return fail(error, GORDIAN_STATUS_INPUT,
-                    "elements have at least a byte, and sub-arrays alone have blocks");
+                    "elements need at least a byte, and only sub-arrays have blocks");
     if (options->heap_of && (blocks || options->heap_of->kind != options->kind))
         return fail(error, GORDIAN_STATUS_INPUT, "only LFVectors share a heap");
     struct published_array *array = memory_zeroed(&gpu->memory, sizeof *array);

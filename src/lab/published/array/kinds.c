@@ -21,7 +21,7 @@ static const struct {
                                ARRAY_FILTER_TILE},
 };
 
-static gordian_status find_blocks(const struct array_task *task, enum array_kinds_way way,
+static gordian_status find_blocks(const struct array_task *task, enum array_kinds_method way,
                                   unsigned *blocks, gordian_error *error)
 {
     return array_task_blocks(task->gpu, ways[way].kernel, ways[way].threads,
@@ -29,7 +29,7 @@ static gordian_status find_blocks(const struct array_task *task, enum array_kind
 }
 
 gordian_status array_kinds_open(struct published_array **out, const struct array_task *task,
-                                enum array_kinds_way way, gordian_error *error)
+                                enum array_kinds_method way, gordian_error *error)
 {
     bool subarrays = way == ARRAY_KINDS_SUBARRAYS;
     struct published_array_options options = {.kind = subarrays ? PUBLISHED_ARRAY_SUBARRAYS
@@ -43,7 +43,7 @@ gordian_status array_kinds_open(struct published_array **out, const struct array
 }
 
 static gordian_status time_filter(const struct array_task *task, struct published_array *array,
-                                  enum array_kinds_way way, unsigned blocks, double *ns,
+                                  enum array_kinds_method way, unsigned blocks, double *ns,
                                   gordian_error *error)
 {
     struct lfvector_filter_arguments buckets = {task->numbers, task->count,
@@ -64,7 +64,7 @@ static gordian_status time_filter(const struct array_task *task, struct publishe
 }
 
 gordian_status array_kinds_filter(const struct array_task *task, struct published_array *array,
-                                  enum array_kinds_way way, unsigned blocks, gpu_address plain,
+                                  enum array_kinds_method way, unsigned blocks, gpu_address plain,
                                   double *ns, gordian_error *error)
 {
     struct gpu_array_count count = {0};

@@ -96,6 +96,6 @@ gordian_status measure_pba_run(struct measure_pba *measure, struct measure_time 
     TRY(status);
     if (answer != PBA_GRANTED ||
         (measure->pba && pba_effort(measure->pba).rounds != measure->processes - 2))
-        return fail(error, GORDIAN_STATUS_INPUT, "PBA finds the worst case other than it is");
+        return fail(error, GORDIAN_STATUS_INPUT, "PBA gives a wrong answer for the worst case");
     return GORDIAN_OK;
 }

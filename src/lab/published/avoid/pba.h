@@ -66,10 +66,9 @@ void pba_cpu_release(struct pba_cpu *pba, uint32_t process, const uint32_t *unit
 
 /* ---- the thesis's worst case (worst.c)
  *
- * A round lets one process finish, the last one looked at, and the process that asks is the last
- * of all. `gordian bench avoid` asks the engines about the same state
- * (src/lab/bench/avoid/state.c): the two beside the chain are there for engines that remember an
- * order.
+ * Each round lets one process finish, the last one checked; the requesting process is the last of
+ * all. `gordian bench avoid` makes the engines judge the same state (src/lab/bench/avoid/state.c).
+ * The two processes outside the chain defeat engines that remember an order.
  *
  * The request is one unit of resource 0 for process PBA_WORST_PROCESS; it is safe, after
  * processes - 2 rounds. */

@@ -3,7 +3,7 @@
 
 #include "foundation/base/error.h"
 
-#define BESIDE 2u /* processes 0 and 1 are not in the chain */
+#define OFF_CHAIN 2u /* processes 0 and 1 are not in the chain */
 
 void pba_state_free(struct pba_state *state, const gordian_allocator *memory)
 {
@@ -41,9 +41,9 @@ gordian_status pba_worst(struct pba_state *state, uint32_t processes, uint32_t r
                          const gordian_allocator *memory, gordian_error *error)
 {
     *state = (struct pba_state){0};
-    if (processes < BESIDE + 2 || resources < 2)
+    if (processes < OFF_CHAIN + 2 || resources < 2)
         return fail(error, GORDIAN_STATUS_INPUT,
-                    "the worst case takes four processes and two resources");
+                    "the worst case needs at least four processes and two resources");
     TRY(pba_state_new(state, processes, resources, memory, error));
     for (uint32_t j = 0; j < resources; j++)
         state->available[j] = j == 0 ? 3 : 2;
@@ -51,7 +51,7 @@ gordian_status pba_worst(struct pba_state *state, uint32_t processes, uint32_t r
     state->maximum[0] = 4;
     state->allocation[resources] = 1;
     state->maximum[resources] = 2;
-    for (uint32_t i = BESIDE; i < processes; i++)
+    for (uint32_t i = OFF_CHAIN; i < processes; i++)
         fill_worst_row(state, i, processes - 1 - i);
     return GORDIAN_OK;
 }

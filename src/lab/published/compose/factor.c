@@ -7,11 +7,11 @@ gordian_status product_factor_new(struct product_factor *factor, uint32_t states
                                   uint32_t slots, const gordian_allocator *memory,
                                   gordian_error *error)
 {
-    uint64_t cells = (uint64_t)states * states, room = 2 * (uint64_t)slots * words + 1;
+    uint64_t cells = (uint64_t)states * states, capacity = 2 * (uint64_t)slots * words + 1;
     *factor = (struct product_factor){.states = states, .words = words, .slots = slots};
-    if (room > UINT32_MAX || cells > SIZE_MAX / sizeof(uint32_t) / room)
+    if (capacity > UINT32_MAX || cells > SIZE_MAX / sizeof(uint32_t) / capacity)
         return fail_memory(error);
-    factor->cells = memory_zeroed(memory, (size_t)(cells * room) * sizeof(uint32_t));
+    factor->cells = memory_zeroed(memory, (size_t)(cells * capacity) * sizeof(uint32_t));
     return factor->cells ? GORDIAN_OK : fail_memory(error);
 }
 

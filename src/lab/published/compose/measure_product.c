@@ -105,7 +105,7 @@ static gordian_status check_transitions(uint64_t expected, uint64_t found, gordi
 {
     if (found == expected)
         return GORDIAN_OK;
-    return fail(error, GORDIAN_STATUS_INPUT, "%llu transitions where there are %llu",
+    return fail(error, GORDIAN_STATUS_INPUT, "%llu transitions, expected %llu",
                 (unsigned long long)found, (unsigned long long)expected);
 }
 
@@ -151,7 +151,8 @@ static gordian_status open_fifos(struct product_factor **factors, struct gpu *gp
 {
     *factors = NULL;
     if (fifos == 0 || fifos > FIFOS_MOST || ranks == 0)
-        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "from 1 to %u FIFO1s", FIFOS_MOST);
+        return fail(error, GORDIAN_STATUS_UNAVAILABLE, "the number of FIFO1s must be 1 to %u",
+                    FIFOS_MOST);
     TRY(check_product_memory(gpu, fifos, ranks, error));
     return make_fifos(factors, fifos, 0, 2 * fifos, memory, error);
 }

@@ -56,7 +56,7 @@ DEVICE void drop_element(cell *row, uint32_t element)
 }
 
 /* Like put_element, but safe while other threads put other elements. */
-DEVICE void put_beside(cell *row, uint32_t element)
+DEVICE void put_element_atomic(cell *row, uint32_t element)
 {
 #if defined(FORM_BITS)
     atomic_or32(&row[CELL_OF(element)], MASK_OF(element));

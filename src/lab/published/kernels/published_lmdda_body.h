@@ -56,7 +56,7 @@ LMDDA_KERNEL(find_sinks)
 {
     const bool waits = reduce_row(PROCESS_ROW(ar, BLOCK_INDEX), a.across_resources);
     if (THREAD_INDEX == 0 && !waits)
-        put_beside(GPU_POINTER(cell, a.sp), BLOCK_INDEX);
+        put_element_atomic(GPU_POINTER(cell, a.sp), BLOCK_INDEX);
 }
 
 /* Deadlock_Check <<<1,1>>>, algorithm 15. */
@@ -119,7 +119,7 @@ LMDDA_KERNEL(init_reach)
 {
     for (uint32_t p = THREAD_INDEX; p < a.processes; p += BLOCK_SIZE)
         if (*held_units(&a, BLOCK_INDEX, p) >= 1)
-            put_beside(RESOURCE_ROW(rp, BLOCK_INDEX), p);
+            put_element_atomic(RESOURCE_ROW(rp, BLOCK_INDEX), p);
 }
 
 /* ------------------------------------------------------------------ a hop */
@@ -163,5 +163,5 @@ LMDDA_KERNEL(hop)
 {
     for (uint32_t h = THREAD_INDEX; h < a.processes; h += BLOCK_SIZE)
         if (reaches_by_hop(&a, BLOCK_INDEX, h))
-            put_beside(RESOURCE_ROW(rp_after, BLOCK_INDEX), h);
+            put_element_atomic(RESOURCE_ROW(rp_after, BLOCK_INDEX), h);
 }

@@ -110,9 +110,9 @@ OSDDA_KERNEL(release_reach)
     SHARED(cell, new_sink, PUBLISHED_MOST_THREADS); /* of one pass */
     const uint32_t row = BLOCK_INDEX, heir = a.event.heir;
     cell *rr = row_of(a.rr, row, a.across_resources);
-    const bool leads_there = has_element(rr, a.event.resource);
+    const bool leads_to_resource = has_element(rr, a.event.resource);
     block_barrier();
-    if (!leads_there)
+    if (!leads_to_resource)
         return;
     for (uint32_t i = THREAD_INDEX; i < a.across_processes; i += BLOCK_SIZE) {
         new_sink[THREAD_INDEX] = i == CELL_OF(heir) ? MASK_OF(heir) : 0;

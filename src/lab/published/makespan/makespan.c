@@ -21,7 +21,7 @@ static void note_point(void *context, const gordian_makespan_improvement *found)
 {
     struct drawing *drawing = context;
     struct published_curve *curve = &drawing->figure->curves[found->chain];
-    if (!memory_grow(&drawing->memory, &curve->points, &curve->room, curve->count + 1,
+    if (!memory_grow(&drawing->memory, &curve->points, &curve->capacity, curve->count + 1,
                      sizeof *curve->points)) {
         drawing->out_of_memory = true;
         return;

@@ -39,7 +39,7 @@ struct published_point {
 struct published_curve {
     gordian_makespan_start start;
     struct published_point *points; /* rising; the first one is the start */
-    size_t count, room;
+    size_t count, capacity;
 };
 
 struct published_fig7 {
