@@ -321,8 +321,7 @@ static gordian_status take_subscribe(struct client *client, const struct wire_fr
     const struct served *served = service_system(client->service, client->system);
     if (!served || !(mask & WIRE_EVERYTHING))
         return put_done(client);
-    CLIENT_PUT(client, wire_put_u64, WIRE_DONE,
-               served->seq); /* the last event before the first notification */
+    CLIENT_PUT(client, wire_put_u64, WIRE_DONE, served->seq); /* the newest event */
     return GORDIAN_OK;
 }
 

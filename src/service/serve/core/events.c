@@ -268,8 +268,7 @@ static size_t feed_list(struct service *service, struct apply_events *events, bo
             bytes_put(&work->record, start, (size_t)(before.at - start));
             events->list = before;
             if (events->yields)
-                *bad =
-                    false; /* the malformed event will be found again after the rest of the chunk */
+                *bad = false; /* it is found again after the rest of the chunk */
             else
                 apply_not_taken(service, events);
         }

@@ -191,8 +191,7 @@ static void send_notification(struct client *client, uint8_t kind, const struct 
 {
     frame_swap_output(client);
     if (client->form == CLIENT_BINARY)
-        CLIENT_PUT(client, wire_put_frame, kind, text->buffer,
-                   text->used - 1); /* without the newline */
+        CLIENT_PUT(client, wire_put_frame, kind, text->buffer, text->used - 1); /* no newline */
     else
         client_put(client, text->buffer, text->used);
     frame_swap_output(client);

@@ -72,8 +72,7 @@ struct service_grant {
     enum service_rights rights;
     const char *holder;  /* name of the token; "": none */
     const char *systems; /* patterns of permitted systems, with commas; "": all */
-    uint64_t max_systems, max_names, max_memory,
-        max_events; /* for all its sessions together; 0: no limit */
+    uint64_t max_systems, max_names, max_memory, max_events; /* of all its sessions; 0: no limit */
 };
 
 /* Token bucket of a rate limit: events that may come now, in thousandths. Below 0 after a large
@@ -100,8 +99,7 @@ struct service_options {
     struct service_journal journal;     /* append NULL: no journal */
     /* Returns what a token permits. NULL: every client may do everything. */
     void (*authorise)(void *context, const char *token, size_t length, struct service_grant *grant);
-    bool (*fits)(const char *patterns,
-                 const char *name); /* does a system's name match? NULL: all do */
+    bool (*fits)(const char *patterns, const char *name); /* of systems; NULL: all match */
     void *authorise_context;
     /* Is there input that arrived before this time (steady ms) and was not read: a connection to be
      * accepted, a HELLO? NULL: never. */

@@ -144,8 +144,7 @@ void quota_set_limit(struct service *service);
 void quota_begin(struct service *service);
 bool quota_refused(const struct service *service);
 
-/* Charge and discharge accounts. `session` may be GORDIAN_NONE where something is opened or added.
- */
+/* Charge accounts and refund them. To open or add something, `session` may be GORDIAN_NONE. */
 void quota_disown(struct service *service, uint32_t session, const struct served *served,
                   uint32_t process);
 void quota_opened(struct service *service, uint32_t session, struct served *served);

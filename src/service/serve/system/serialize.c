@@ -17,7 +17,7 @@
 #include "service/serve/system/system.h"
 
 #define SERIALIZED_VERSION 1
-#define COUNTERS           (sizeof(struct served_counters) / sizeof(uint64_t)) /* all are uint64_t */
+#define COUNTERS           (sizeof(struct served_counters) / sizeof(uint64_t)) /* all are u64 */
 #define NONE_OR_ID(id)     ((uint64_t)(uint32_t)((id) + 1)) /* GORDIAN_NONE is 0 */
 
 /* ---- saving */
