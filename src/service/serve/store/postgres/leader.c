@@ -21,7 +21,7 @@ static const struct {
     {"action", action_put},
     {"labels", incident_labels_put},
     {"notice", notice_put},
-    {"told", notice_told},
+    {"sent", notice_sent},
     {"beat", "UPDATE leader SET beat = clock_timestamp() WHERE epoch = $1::bigint RETURNING 1"},
     /* A damaged snapshot that is written again does not count meanwhile. */
     {"part", "WITH again AS (DELETE FROM snapshot WHERE last = $2::bigint AND"

@@ -160,7 +160,7 @@ gordian_status rows_take(struct store *store, struct rows_cursor *cursor, uint64
 extern const char rows_select[]; /* some rows behind $1, in binary form */
 /* Sends the incidents of batches, conditional on row $N of the journal. */
 bool incidents_send(struct pg *pg, const struct batch *batch, size_t count, uint64_t number);
-extern const char incident_put[], action_put[], incident_labels_put[], notice_put[], notice_told[];
+extern const char incident_put[], action_put[], incident_labels_put[], notice_put[], notice_sent[];
 
 /* ---- load.c */
 
