@@ -25,7 +25,7 @@ static void drop_command(gordian_client *client)
     size_t size = first_command(client)->size;
     fifo_take(&client->out, size);
     client->sealed -= size;
-    client->sent -= size < client->sent ? size : client->sent; /* it may be only partly sent */
+    client->sent -= size < client->sent ? size : client->sent; /* it may not be sent yet */
     fifo_take(&client->commands, sizeof(struct command));
     client->owed_since = clock_ns();
 }
@@ -261,8 +261,9 @@ static gordian_status take_notice_frame(gordian_client *client, const struct wir
                                         gordian_notice notice)
 {
     const char *json = (const char *)frame->body;
-    if (notice == GORDIAN_NOTICE_EVENT && !wire_event_seq(json, frame->size, &client->told))
-        client->told = NOT_NOTIFIED;
+    if (notice == GORDIAN_NOTICE_EVENT &&
+        !wire_event_seq(json, frame->size, &client->last_notified))
+        client->last_notified = NOT_NOTIFIED;
     notify_caller(client, notice, json, frame->size);
     return GORDIAN_OK;
 }
@@ -280,10 +281,10 @@ static uint64_t newest_event(const struct wire_frame *frame)
 static void notify_gap(gordian_client *client, uint64_t now)
 {
     char text[80] = "{\"gap\":{}}";
-    if (client->told <= now && now != NOT_NOTIFIED)
-        snprintf(text, sizeof text, WIRE_MISSED, (unsigned long long)client->told,
+    if (client->last_notified <= now && now != NOT_NOTIFIED)
+        snprintf(text, sizeof text, WIRE_MISSED, (unsigned long long)client->last_notified,
                  (unsigned long long)now);
-    client->told = now;
+    client->last_notified = now;
     if (client->mask & (uint8_t)~GORDIAN_MY_GRANTS)
         notify_caller(client, GORDIAN_NOTICE_GAP, text, strlen(text));
 }
@@ -361,12 +362,12 @@ static gordian_status take_done(gordian_client *client, const struct wire_frame 
         return broken_answer(client);
     if (command->kind == WIRE_USE || command->kind == WIRE_OPEN) {
         note_kind(client, frame);
-        client->told = NOT_NOTIFIED; /* that was the counter of another system */
+        client->last_notified = NOT_NOTIFIED; /* that was the counter of another system */
     } else if (command->kind == WIRE_SUBSCRIBE) {
         /* Keep the mask for the next greeting, even if the caller has given up waiting for the
          * answer. */
         client->mask = ((const uint8_t *)fifo_front(&client->out))[WIRE_HEAD_SIZE];
-        client->told = newest_event(frame);
+        client->last_notified = newest_event(frame);
     }
     struct call *call = command->call;
     return answer_call(client, call);

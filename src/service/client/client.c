@@ -61,7 +61,7 @@ static gordian_client *make_client(const gordian_client_options *options)
     client->link = options->link;
     client->context = options->context;
     client->mask = GORDIAN_MY_GRANTS;
-    client->told = NOT_NOTIFIED;
+    client->last_notified = NOT_NOTIFIED;
     client->frame_max = WIRE_FRAME_MAX;
     if (options->session) {
         memcpy(client->session, options->session, sizeof client->session);

@@ -117,18 +117,18 @@ struct gordian_client {
     struct fifo greeting;
     unsigned greetings; /* answers to the greeting that are outstanding */
     struct fifo out;
-    size_t sent;           /* bytes of `out` that were sent */
-    size_t sealed;         /* bytes of `out` that may be sent: whole frames */
-    struct fifo commands;  /* of struct command */
-    struct fifo events;    /* of struct sent_event */
-    uint32_t open_events;  /* in the EVENTS frame behind `sealed`; 0: no open frame */
-    uint64_t next_number;  /* of the next event queued */
-    uint64_t first_number; /* of the first event without an answer */
-    uint8_t mask;          /* subscriptions */
-    uint64_t told;         /* last event notified to us; NOT_NOTIFIED: unknown */
-    bool rewinding;        /* see above */
-    size_t passing_over;   /* answers to ignore before sending again */
-    size_t finish;         /* rewinding: bytes of `out` to send to finish the current frame */
+    size_t sent;            /* bytes of `out` that were sent */
+    size_t sealed;          /* bytes of `out` that may be sent: whole frames */
+    struct fifo commands;   /* of struct command */
+    struct fifo events;     /* of struct sent_event */
+    uint32_t open_events;   /* in the EVENTS frame behind `sealed`; 0: no open frame */
+    uint64_t next_number;   /* of the next event queued */
+    uint64_t first_number;  /* of the first event without an answer */
+    uint8_t mask;           /* subscriptions */
+    uint64_t last_notified; /* last event notified to us; NOT_NOTIFIED: unknown */
+    bool rewinding;         /* see above */
+    size_t passing_over;    /* answers to ignore before sending again */
+    size_t finish;          /* rewinding: bytes of `out` to send to finish the current frame */
     uint64_t rewinding_since;
     bool renumber;     /* before sending again: see events_renumber */
     char trouble[200]; /* reason given by the service, or "" */

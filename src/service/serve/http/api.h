@@ -65,7 +65,7 @@ struct api {
     struct past_queries *past; /* NULL: not used yet, or nothing is kept */
     struct held_response *held, **held_end; /* responses that wait for a commit */
     struct graph_work *graph;               /* graph that is being copied; NULL: none */
-    uint32_t looked; /* of a very large system: where the last graph stopped */
+    uint32_t examined; /* of a very large system: where the last graph stopped */
     /* Are events accepted and committed? */
     bool (*ready)(void *context, const char **why);
     void *ready_context;
@@ -139,8 +139,8 @@ struct graph_ask {
     size_t dead_words;
     const char *around, *only, *label; /* NULL or "": absent */
     uint64_t depth, limit;
-    uint64_t at;      /* ms since 1970; 0: now */
-    uint32_t *looked; /* of a very large system: where the last graph stopped */
+    uint64_t at;        /* ms since 1970; 0: now */
+    uint32_t *examined; /* of a very large system: where the last graph stopped */
 };
 
 #define GRAPH_MESSAGE 300 /* size of a call's message */

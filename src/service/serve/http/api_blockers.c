@@ -73,11 +73,11 @@ static size_t find_children(struct served *served, const struct blockers_system 
     gordian_edge held[LOOK], waits[LOOK];
     size_t count = 0, holds = served_first_edges(served, SERVED_HELD, process, held, LOOK);
     *more = holds == LOOK;
-    for (size_t i = 0, looked = 0; i < holds && looked < LOOK; i++) {
+    for (size_t i = 0, examined = 0; i < holds && examined < LOOK; i++) {
         size_t there =
-            served_first_edges(served, SERVED_WAITERS, held[i].resource, waits, LOOK - looked);
-        looked += there;
-        *more |= looked == LOOK;
+            served_first_edges(served, SERVED_WAITERS, held[i].resource, waits, LOOK - examined);
+        examined += there;
+        *more |= examined == LOOK;
         for (size_t j = 0; j < there; j++) {
             bool known_already = waits[j].process == process;
             for (size_t k = 0; k < count && !known_already; k++)

@@ -117,12 +117,12 @@ static void pick_dead(struct picker *picker)
 /* In a very large system each query examines a part, and the next one continues. */
 static uint32_t look_from(struct picker *picker, uint32_t limit)
 {
-    uint32_t *looked = picker->ask->looked;
+    uint32_t *examined = picker->ask->examined;
     if (limit <= LOOK_MAX)
         return 0;
     picker->partial = true;
-    uint32_t from = *looked < limit ? *looked : 0;
-    *looked = from + LOOK_MAX;
+    uint32_t from = *examined < limit ? *examined : 0;
+    *examined = from + LOOK_MAX;
     return from;
 }
 
@@ -497,7 +497,7 @@ int api_graph(struct api_call *call)
         return api_past_graph(call, &ask);
     ask.service = call->api->service;
     ask.system = call->system;
-    ask.looked = &call->api->looked;
+    ask.examined = &call->api->examined;
     rates_dead(&call->api->rates, call->system, &ask.dead, &ask.dead_words);
     /* Brings the streams to this point: their next change begins where this graph ends. */
     sse_flush(call->api->sse, call->system);

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#define TOLD_MAX 1000  /* maximum labels listed */
-#define LOOK_MAX 65536 /* maximum label numbers examined */
+#define LABELS_MAX 1000  /* maximum labels listed */
+#define LOOK_MAX   65536 /* maximum label numbers examined */
 
 int api_labels(struct api_call *call)
 {
@@ -14,7 +14,7 @@ int api_labels(struct api_call *call)
     json_begin(&json, &call->out);
     json_key_text(&json, "system", call->system->name);
     json_open(&json, "labels", '[');
-    for (; i < tags->limit && i < LOOK_MAX && told < TOLD_MAX; i++) {
+    for (; i < tags->limit && i < LOOK_MAX && told < LABELS_MAX; i++) {
         uint32_t processes = tags_users(tags, TAGS_PROCESS, i);
         uint32_t resources = tags_users(tags, TAGS_RESOURCE, i);
         if (processes + resources == 0)

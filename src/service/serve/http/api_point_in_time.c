@@ -119,7 +119,7 @@ static gordian_status write_past(struct job *job, struct service *service, struc
     gordian_allocator memory = memory_allocator(NULL);
     struct graph_ask ask = job->ask;
     char message[GRAPH_MESSAGE] = "";
-    uint32_t looked = 0;
+    uint32_t examined = 0;
     struct json json;
     uint64_t *dead = past_dead(served, &ask.dead_words);
     if (!dead)
@@ -127,7 +127,7 @@ static gordian_status write_past(struct job *job, struct service *service, struc
     ask.service = service;
     ask.system = served;
     ask.dead = dead;
-    ask.looked = &looked;
+    ask.examined = &examined;
     json_begin(&json, out);
     int status = graph_write(&ask, &json, message);
     json_key_u64(&json, "at", job->ask.at);

@@ -100,7 +100,7 @@ static void connection_free(struct http_connection *connection)
 
 void http_close_soon(struct http_connection *connection)
 {
-    connection->doomed = true;
+    connection->closing_soon = true;
     set_timer(connection, 0);
 }
 
@@ -108,11 +108,11 @@ void http_rearm(struct http_connection *connection)
 {
     const struct httpd_limits *limits = &connection->http->options.limits;
     bool out = evbuffer_get_length(bufferevent_get_output(connection->bev)) > 0;
-    if (connection->doomed || connection->state == HTTP_LINGERING)
+    if (connection->closing_soon || connection->state == HTTP_LINGERING)
         return;
     if (connection->state == HTTP_STREAMING)
         evtimer_del(connection->timer);
-    else if (connection->slowly)
+    else if (connection->delayed_status)
         set_timer(connection, SLOWLY_MS);
     else if (connection->state == HTTP_CLOSING && !out) {
         /* The last response is sent. Closing now could destroy it if the client still sends. Shut
@@ -212,10 +212,10 @@ static bool next_request(struct http_connection *connection)
         http_reply_error(connection, 500, "no answer");
     if (connection->again) {
         connection->again = false;
-        connection->times++;
+        connection->repeats++;
         return true;
     }
-    connection->times = 0;
+    connection->repeats = 0;
     evbuffer_drain(in, total);
     connection->head_length = connection->seen = 0;
     connection->fresh = evbuffer_get_length(in) == 0;
@@ -229,9 +229,9 @@ static bool next_request(struct http_connection *connection)
 static void join_ready_queue(struct http_connection *connection)
 {
     struct httpd *http = connection->http;
-    if (connection->ready_link || connection->doomed || connection->state != HTTP_READING)
+    if (connection->ready_link || connection->closing_soon || connection->state != HTTP_READING)
         return;
-    struct http_connection **link = connection->times > 0 ? &http->ready : http->ready_end;
+    struct http_connection **link = connection->repeats > 0 ? &http->ready : http->ready_end;
     connection->next_ready = *link;
     connection->ready_link = link;
     if (*link)
@@ -244,7 +244,7 @@ static void join_ready_queue(struct http_connection *connection)
 void http_go_on(struct http_connection *connection)
 {
     connection->gone = NULL;
-    if (connection->doomed)
+    if (connection->closing_soon)
         return;
     connection->since = clock_ms();
     bufferevent_enable(connection->bev, EV_READ);
@@ -287,7 +287,7 @@ static void run_first_request(struct httpd *http)
     if (connection->full)
         bufferevent_enable(connection->bev, EV_READ);
     connection->full = false;
-    bool handled = !connection->doomed && connection->state == HTTP_READING &&
+    bool handled = !connection->closing_soon && connection->state == HTTP_READING &&
                    evbuffer_get_length(out) < OUTPUT_HIGH && next_request(connection);
     if (handled)
         join_ready_queue(connection);
@@ -306,7 +306,7 @@ void httpd_work(struct httpd *http)
         run_first_request(http);
         uint64_t took = work_ns() - began;
         slice -= (int64_t)took;
-        if (http->ready && http->ready->times > 0)
+        if (http->ready && http->ready->repeats > 0)
             slice = 0; /* one step of a long request per iteration */
         http->time_left -= (int64_t)(took < TIME_DEBT ? took : TIME_DEBT);
     }
@@ -373,20 +373,21 @@ static void on_timer(evutil_socket_t fd, short what, void *context)
     struct http_connection *connection = context;
     (void)fd;
     (void)what;
-    if (connection->slowly && !connection->doomed) {
-        int status = connection->slowly;
-        connection->slowly = 0;
+    if (connection->delayed_status && !connection->closing_soon) {
+        int status = connection->delayed_status;
+        connection->delayed_status = 0;
         http_reply_error(connection, status, "%s", connection->message);
         http_go_on(connection);
         return;
     }
-    if (connection->ready_link && !connection->doomed && connection->state == HTTP_READING) {
+    if (connection->ready_link && !connection->closing_soon && connection->state == HTTP_READING) {
         http_rearm(connection); /* the server is late, not the client */
         return;
     }
-    bool reading = connection->state == HTTP_READING && !connection->doomed && !connection->fresh &&
+    bool reading = connection->state == HTTP_READING && !connection->closing_soon &&
+                   !connection->fresh &&
                    evbuffer_get_length(bufferevent_get_output(connection->bev)) == 0;
-    if (!connection->doomed && connection->state != HTTP_LINGERING && !connection->fresh)
+    if (!connection->closing_soon && connection->state != HTTP_LINGERING && !connection->fresh)
         connection->http->figures.cut_off++;
     if (reading && evbuffer_get_length(bufferevent_get_input(connection->bev)) > 0) {
         connection->keep_alive = connection->head_only = false;
@@ -412,7 +413,7 @@ static enum replace_order replace_order(const struct http_connection *connection
 {
     bool idle = connection->state == HTTP_READING;
     bool leaving = connection->state == HTTP_CLOSING && !connection->permitted;
-    if (connection->state == HTTP_LINGERING || connection->slowly)
+    if (connection->state == HTTP_LINGERING || connection->delayed_status)
         return REPLACE_AT_ONCE;
     if (!idle && !leaving)
         return REPLACE_NEVER;

@@ -28,18 +28,18 @@ struct http_connection {
     bool fresh;           /* nothing received since the last response */
     bool full;            /* too much unprocessed input: reading is paused */
     bool again;           /* call the handler again with this request */
-    unsigned times;       /* number of such calls */
+    unsigned repeats;     /* number of such calls */
     bool answered;        /* the current request */
     bool keep_alive;      /* ... and continue afterwards */
     bool head_only;       /* HEAD: no body */
-    bool doomed;          /* will be freed by the timer at once */
+    bool closing_soon;    /* will be freed by the timer at once */
     bool permitted;       /* see http_permit */
     bool reserved;        /* see http_is_reserved */
     uint64_t since;       /* ms: when it was accepted, or its request began */
     size_t seen;          /* bytes searched for the end of the head */
     size_t head_length;   /* 0: incomplete */
     uint64_t body_length; /* valid if the head is complete */
-    int slowly;           /* status of a delayed error; 0: none */
+    int delayed_status;   /* status of a delayed error; 0: none */
     char message[160];    /* of the delayed error */
     void (*gone)(void *); /* of a stream or a deferred response */
     void *gone_context;

@@ -135,7 +135,7 @@ void http_repeat(struct http_connection *connection)
 
 unsigned http_repeats(const struct http_connection *connection)
 {
-    return connection->times;
+    return connection->repeats;
 }
 
 void http_permit(struct http_connection *connection)
@@ -150,7 +150,7 @@ bool http_is_reserved(const struct http_connection *connection)
 
 void http_reply_slowly(struct http_connection *connection, int status, const char *message)
 {
-    connection->slowly = status;
+    connection->delayed_status = status;
     snprintf(connection->message, sizeof connection->message, "%s", message);
     http_wait(connection, NULL, NULL);
 }
@@ -182,7 +182,7 @@ bool http_stream_begin(struct http_connection *connection, const char *type, voi
 bool http_stream_write(struct http_connection *connection, const void *bytes, size_t length)
 {
     struct evbuffer *out = bufferevent_get_output(connection->bev);
-    if (connection->doomed)
+    if (connection->closing_soon)
         return false;
     if (evbuffer_get_length(out) + length > connection->http->options.limits.stream_bytes) {
         http_stream_cut(connection);
@@ -197,7 +197,7 @@ bool http_stream_write(struct http_connection *connection, const void *bytes, si
 
 void http_stream_cut(struct http_connection *connection)
 {
-    if (connection->doomed)
+    if (connection->closing_soon)
         return;
     connection->http->figures.cut_off++;
     http_close_soon(connection);
@@ -213,6 +213,6 @@ void http_stream_end(struct http_connection *connection)
     connection->gone = NULL;
     connection->http->figures.streams--;
     connection->state = HTTP_CLOSING;
-    if (!connection->doomed)
+    if (!connection->closing_soon)
         http_rearm(connection);
 }

@@ -44,7 +44,7 @@ struct connection {
     struct server *server;
     struct connection *next, *prev;
     struct connection *next_dirty;
-    struct connection *next_silent, **silent_link; /* NULL: it has identified itself */
+    struct connection *next_unidentified, **unidentified_link; /* NULL: it has identified itself */
     int fd;
     struct event *readable, *writable; /* without TLS */
     struct event *resume;              /* timer: the rate limit allows reading again */
@@ -139,17 +139,17 @@ static void consider_reading(struct connection *connection)
 /* ------------------------------------------------------------------ connections that have not
  * identified themselves */
 
-static void remove_silent(struct connection *connection)
+static void remove_unidentified(struct connection *connection)
 {
-    if (!connection->silent_link)
+    if (!connection->unidentified_link)
         return;
-    *connection->silent_link = connection->next_silent;
-    if (connection->next_silent)
-        connection->next_silent->silent_link = connection->silent_link;
+    *connection->unidentified_link = connection->next_unidentified;
+    if (connection->next_unidentified)
+        connection->next_unidentified->unidentified_link = connection->unidentified_link;
     else
-        connection->server->silent_end = connection->silent_link;
-    connection->silent_link = NULL;
-    connection->next_silent = NULL;
+        connection->server->unidentified_end = connection->unidentified_link;
+    connection->unidentified_link = NULL;
+    connection->next_unidentified = NULL;
 }
 
 static bool is_unidentified(const struct connection *connection)
@@ -202,9 +202,9 @@ static void process_bytes(struct connection *connection, const unsigned char *by
     metrics_span(&client->service->counters.spans, CAUSE_EVENTS, connection->server->turn_ns,
                  clock_ns());
     if (!is_unidentified(connection))
-        remove_silent(connection);
+        remove_unidentified(connection);
     if (client->guessed)
-        snprintf(connection->server->guesser, sizeof connection->server->guesser, "%s",
+        snprintf(connection->server->token_guesser, sizeof connection->server->token_guesser, "%s",
                  client->label);
     if (connection->events == 0)
         connection->arrived = connection->server->turn_ns;
@@ -595,7 +595,7 @@ static struct connection *find_idle_connection(const struct server *server,
 {
     struct connection *oldest = NULL;
     *soon = false;
-    for (struct connection *each = server->silent; each; each = each->next_silent) {
+    for (struct connection *each = server->unidentified; each; each = each->next_unidentified) {
         if (from == FROM_TCP && each->from == FROM_UNIX)
             continue;
         if (each->client.guessed)
@@ -664,9 +664,9 @@ void connection_open(struct server *server, int fd, enum connection_from from, c
         connection->next->prev = connection;
     server->connections = connection;
     server->connection_count++;
-    connection->silent_link = server->silent_end;
-    *server->silent_end = connection;
-    server->silent_end = &connection->next_silent;
+    connection->unidentified_link = server->unidentified_end;
+    *server->unidentified_end = connection;
+    server->unidentified_end = &connection->next_unidentified;
     consider_reading(connection);
 }
 
@@ -680,7 +680,7 @@ void connection_close(struct connection *connection)
         link = &(*link)->next_dirty;
     if (connection->is_dirty && *link)
         *link = connection->next_dirty;
-    remove_silent(connection);
+    remove_unidentified(connection);
     *(connection->prev ? &connection->prev->next : &server->connections) = connection->next;
     if (connection->next)
         connection->next->prev = connection->prev;

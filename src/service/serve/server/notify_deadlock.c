@@ -84,11 +84,11 @@ void server_watch_hook(struct server *server)
     server->service->counters.hooks_told = now.told;
     server->service->counters.hooks_failed = now.failed;
     server->service->counters.hooks_dropped = now.dropped;
-    if (now.failed != server->told.failed || now.dropped != server->told.dropped)
+    if (now.failed != server->logged_hook.failed || now.dropped != server->logged_hook.dropped)
         server_log_rarely(
             server, RARE_HOOK, 4, "--on-deadlock: %s; %llu notifications dropped so far",
             now.trouble[0] ? now.trouble : "too many at once", (unsigned long long)now.dropped);
-    server->told = now;
+    server->logged_hook = now;
 }
 
 /* ------------------------------------------------------------------ deadlocks before the start */

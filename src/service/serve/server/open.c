@@ -585,7 +585,7 @@ gordian_status server_open(struct server **out, const struct server_options *opt
         return fail_memory(error);
     server->options = *options;
     server->accepting = server->was_healthy = true;
-    server->silent_end = &server->silent;
+    server->unidentified_end = &server->unidentified;
     server->peers.socket_group = (gid_t)-1;
     server_name(server);
     server->hook = options->hook; /* before it leads: notifications may be pending */

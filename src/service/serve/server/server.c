@@ -38,7 +38,7 @@ void server_log_rarely(struct server *server, enum server_rare kind, int level, 
     uint64_t now = service_steady(server->service);
     char text[500], more[60] = "";
     va_list arguments;
-    if (rarely->told_at && now - rarely->told_at < 60000) {
+    if (rarely->logged_at && now - rarely->logged_at < 60000) {
         rarely->left_out++;
         server->service->counters.log_suppressed++;
         return;
@@ -50,7 +50,7 @@ void server_log_rarely(struct server *server, enum server_rare kind, int level, 
         snprintf(more, sizeof more, " (and %llu more since the last such line)",
                  (unsigned long long)rarely->left_out);
     server_log(server, level, "%s%s", text, more);
-    rarely->told_at = now;
+    rarely->logged_at = now;
     rarely->left_out = 0;
 }
 
@@ -156,9 +156,9 @@ static void watch_tokens(struct server *server)
     if (wrong == server->wrong_tokens)
         return;
     server_log_rarely(server, RARE_TOKEN, 4, "a wrong token was sent by %s: %llu since the start",
-                      server->guesser[0] ? server->guesser : "a client of HTTP",
+                      server->token_guesser[0] ? server->token_guesser : "a client of HTTP",
                       (unsigned long long)wrong);
-    server->guesser[0] = '\0';
+    server->token_guesser[0] = '\0';
     server->wrong_tokens = wrong;
 }
 

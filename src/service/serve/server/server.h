@@ -127,9 +127,9 @@ struct server {
     struct connection *dirty;       /* those with something to send in this iteration */
     uint32_t connection_count;
     /* Connections that have not identified themselves, oldest first. */
-    struct connection *silent, **silent_end;
+    struct connection *unidentified, **unidentified_end;
     struct server_rarely {
-        uint64_t told_at; /* steady ms; 0: never */
+        uint64_t logged_at; /* steady ms; 0: never */
         uint64_t left_out;
     } rarely[RARE_KINDS];
     struct server_log_limit {
@@ -138,12 +138,12 @@ struct server {
         uint64_t left_out;    /* since the last report */
         uint64_t reported_at; /* steady ms */
     } deadlock_lines;
-    uint64_t wrong_tokens; /* of the service, already logged */
-    char guesser[64];      /* client that showed the last wrong token; "": over HTTP */
+    uint64_t wrong_tokens;  /* of the service, already logged */
+    char token_guesser[64]; /* client that showed the last wrong token; "": over HTTP */
     struct service_watcher watcher;
-    struct hook *hook;        /* NULL: none */
-    struct hook_figures told; /* of the hook, already logged */
-    unsigned char *scratch;   /* read buffer of 2 * SERVER_READ bytes */
+    struct hook *hook;               /* NULL: none */
+    struct hook_figures logged_hook; /* of the hook, already logged */
+    unsigned char *scratch;          /* read buffer of 2 * SERVER_READ bytes */
 
     struct snapshot_child { /* see server/snapshot.c */
         pid_t pid;          /* 0: none */

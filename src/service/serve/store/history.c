@@ -46,8 +46,8 @@ static const char *const texts[HISTORY_STATEMENTS] = {
                        " VALUES(?1 & 0x3fffffffffffffff, coalesce(?8, ?11))",
     [HISTORY_NOTICE] = "INSERT OR IGNORE INTO notice(id, ended, born)"
                        " VALUES(?1 & 0x3fffffffffffffff, coalesce(?4, 0), ?11)",
-    [HISTORY_TOLD] = "DELETE FROM notice WHERE id = (?1 & 0x3fffffffffffffff)"
-                     " AND ended = coalesce(?4, 0) AND ?11 IS NOT NULL",
+    [HISTORY_NOTICE_SENT] = "DELETE FROM notice WHERE id = (?1 & 0x3fffffffffffffff)"
+                            " AND ended = coalesce(?4, 0) AND ?11 IS NOT NULL",
     [HISTORY_APPLIED] = "UPDATE applied SET frame = ?1",
     [HISTORY_KNOWN] = "SELECT 1 FROM incident WHERE id = ?1",
     [HISTORY_TRIM_OLD] =
@@ -385,7 +385,7 @@ static void bind_history_text(sqlite3_stmt *statement, int index, struct bytes_i
 static enum history_statement statement_for(uint64_t id, uint64_t at)
 {
     if ((id & INCIDENT_NOTICE) == INCIDENT_NOTICE)
-        return at ? HISTORY_TOLD : HISTORY_NOTICE;
+        return at ? HISTORY_NOTICE_SENT : HISTORY_NOTICE;
     if (id & INCIDENT_ACTION)
         return HISTORY_ACTION;
     return id & INCIDENT_LABELS ? HISTORY_LABELS : HISTORY_PUT;

@@ -160,7 +160,7 @@ void store_close(struct store *store)
     store_free_batches(store, store->open);
     store_free_batches(store, store->queue);
     store_free_batches(store, store->committed_first);
-    store_free_batches(store, store->spent);
+    store_free_batches(store, store->recycled);
     file_close(store->doorbell);
     pthread_cond_destroy(&store->wake);
     pthread_cond_destroy(&store->freed);

@@ -52,9 +52,9 @@ static void recycle_batch(struct store *store, struct batch *batch)
         store->committed_end = &batch->next;
         return;
     }
-    batch->next = store->spent;
-    store->spent = batch;
-    store->spent_count++;
+    batch->next = store->recycled;
+    store->recycled = batch;
+    store->recycled_count++;
 }
 
 /* The delay before the next attempt doubles: each attempt costs as much as writing a snapshot. */
@@ -98,7 +98,7 @@ void store_drop_group(struct store *store, size_t count)
         recycle_batch(store, batch);
     }
     if (store->queue_bytes < STORE_QUEUE_MAX / 2)
-        store->hoarding = false;
+        store->queue_full = false;
 }
 
 /* ---- decoding */

@@ -69,15 +69,15 @@ static void clear_batch(struct batch *batch)
 static struct batch *take_batch(struct store *store)
 {
     store_lock(store);
-    struct batch *batch = store->spent, *rest = NULL;
+    struct batch *batch = store->recycled, *rest = NULL;
     if (batch) {
-        store->spent = batch->next;
-        store->spent_count--;
+        store->recycled = batch->next;
+        store->recycled_count--;
     }
-    if (store->spent_count > STORE_SPARE) {
-        rest = store->spent;
-        store->spent = NULL;
-        store->spent_count = 0;
+    if (store->recycled_count > STORE_SPARE) {
+        rest = store->recycled;
+        store->recycled = NULL;
+        store->recycled_count = 0;
     }
     store_unlock(store);
     store_free_batches(store, rest);
@@ -128,7 +128,7 @@ static void enqueue_batch(struct store *store, struct batch *batch)
     store->queue_end = &batch->next;
     store->queue_bytes += batch->body.used + batch->incidents.used;
     store->queue_records += batch->count;
-    store->hoarding |= store->queue_bytes > STORE_QUEUE_MAX;
+    store->queue_full |= store->queue_bytes > STORE_QUEUE_MAX;
     /* While the queue is not empty, the thread is working on it or knows when to retry. A database
      * can have several commits in flight. */
     if (first || store->pg || store->queue_bytes >= STORE_BEHIND_MAX)
@@ -139,16 +139,16 @@ static void enqueue_batch(struct store *store, struct batch *batch)
 static void show_health(struct store *store)
 {
     if (store->role == STORE_LOST)
-        snprintf(store->shown, sizeof store->shown, "%s", store->lost);
+        snprintf(store->health_shown, sizeof store->health_shown, "%s", store->lost);
     else if (store->handing_over)
-        snprintf(store->shown, sizeof store->shown, "the leader is stepping down");
+        snprintf(store->health_shown, sizeof store->health_shown, "the leader is stepping down");
     else if (store->failed || store->sync_failed)
-        snprintf(store->shown, sizeof store->shown, "%s", store->why);
-    else if (store->hoarding)
-        snprintf(store->shown, sizeof store->shown, "the %s does not keep up",
+        snprintf(store->health_shown, sizeof store->health_shown, "%s", store->why);
+    else if (store->queue_full)
+        snprintf(store->health_shown, sizeof store->health_shown, "the %s does not keep up",
                  store->pg ? "database" : "disk");
     else
-        store->shown[0] = '\0';
+        store->health_shown[0] = '\0';
     snprintf(store->snapshot_shown, sizeof store->snapshot_shown, "%s",
              store->snapshot_pause ? store->snapshot_why : "");
 }
@@ -181,7 +181,7 @@ static void seal_in_memory(struct store *store)
 void store_note_iteration(struct store *store)
 {
     if (store->pg)
-        atomic_store_explicit(&store->turned, clock_ms(), memory_order_relaxed);
+        atomic_store_explicit(&store->loop_alive_at, clock_ms(), memory_order_relaxed);
 }
 
 void store_seal(struct store *store)
@@ -285,11 +285,11 @@ static void take_committed_incidents(struct store *store)
         history_write(&store->history, batch, 1);
         store_free_batches(store, batch);
         more = true;
-        late = work_ns() - began > STORE_TOLD_NS;
+        late = work_ns() - began > STORE_COPY_NS;
     }
     more |= store->untrimmed;
     while (more && history_trim(&store->history, 0, &dropped, &more) == SQLITE_OK && !late)
-        late = work_ns() - began > STORE_TOLD_NS; /* the database has them all */
+        late = work_ns() - began > STORE_COPY_NS; /* the database has them all */
     store->untrimmed = more;
     if (late)
         store_ring(store);
@@ -323,8 +323,8 @@ void store_poll(struct store *store)
 bool store_healthy(const struct store *store, const char **why)
 {
     if (why)
-        *why = store->shown;
-    return store->shown[0] == '\0';
+        *why = store->health_shown;
+    return store->health_shown[0] == '\0';
 }
 
 /* ---- leadership */
@@ -384,7 +384,7 @@ bool store_snapshot_due(const struct store *store)
     uint64_t enough = store->options.snapshot_bytes;
     if (enough < 2 * store->snapshot_size)
         enough = 2 * store->snapshot_size;
-    if (!store->kept || store->journal_bytes < enough || store->shown[0])
+    if (!store->kept || store->journal_bytes < enough || store->health_shown[0])
         return false;
     store_lock(store);
     bool due = store->role == STORE_LEADS && !store->job && !store->jobs_done &&

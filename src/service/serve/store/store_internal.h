@@ -44,7 +44,7 @@
 #define STORE_INLINE_MAX (256u << 10) /* bytes: the thread commits larger batches */
 #define STORE_QUEUE_MAX  (64u << 20)  /* bytes queued: accept no events (back-pressure) */
 #define STORE_GROUP_MAX  (8u << 20)   /* maximum bytes in one commit of the thread */
-#define STORE_TOLD_NS    2000000      /* time per iteration for the loop's own history */
+#define STORE_COPY_NS    2000000      /* time per iteration for the loop's own history */
 #define STORE_BEHIND_MS  100          /* `none`: how long a batch waits for others */
 #define STORE_BEHIND_MAX (1u << 20)   /* bytes: ... unless the queue is this large */
 #define STORE_SYNC_MS    1000         /* between syncs of the journal, except with `full` */
@@ -234,7 +234,7 @@ struct store {
     struct recovery recovery;
     uint64_t journal_bytes;   /* since the newest snapshot was begun */
     uint64_t snapshot_size;   /* bytes of the newest snapshot */
-    char shown[256];          /* why it is unhealthy, or "" */
+    char health_shown[256];   /* why it is unhealthy, or "" */
     char snapshot_shown[200]; /* why snapshots fail, or "" */
     char leader_shown[STORE_ADDRESS];
     uint64_t followed;         /* last journal row that the loop has taken */
@@ -250,14 +250,14 @@ struct store {
     bool busy;
     bool stopping;
     bool failed, sync_failed; /* of the last commit, of the last sync */
-    bool hoarding;            /* the queue is too long */
+    bool queue_full;          /* the queue is too long */
     char why[256];
     struct batch *queue, **queue_end;
     size_t queue_bytes;
     uint64_t queue_records;
-    uint64_t queued_at;  /* steady ms: when the first batch was queued */
-    struct batch *spent; /* for reuse, or to be freed by the loop */
-    size_t spent_count;
+    uint64_t queued_at;     /* steady ms: when the first batch was queued */
+    struct batch *recycled; /* for reuse, or to be freed by the loop */
+    size_t recycled_count;
     bool untrimmed; /* the loop's history exceeds its limits */
     /* Committed; the loop copies their incidents to its own history. */
     struct batch *committed_first, **committed_end;
@@ -277,7 +277,7 @@ struct store {
     uint64_t newest, older; /* good snapshots; journal files up to `older` may be deleted */
     struct store_figures figures;
     _Atomic uint64_t committed;
-    _Atomic uint64_t turned; /* steady ms: last sign of life of the loop */
+    _Atomic uint64_t loop_alive_at; /* steady ms: last sign of life of the loop */
     /* ms of boot_ns: lease expiry of this leader; see store_is_sure_leader */
     _Atomic uint64_t leads_until;
 

@@ -50,7 +50,7 @@ static gordian_status make_pg(struct store *store, gordian_error *error)
     pg->lease_ms = options->lease_ms ? options->lease_ms : PG_LEASE_MS;
     pg->commits = options->commits ? options->commits : PG_COMMITS;
     pg->commits = pg->commits > PG_OPERATIONS / 2 ? PG_OPERATIONS / 2 : pg->commits;
-    pg->rest_until = options->rest_ms ? clock_ms() + options->rest_ms : 0;
+    pg->yield_until = options->rest_ms ? clock_ms() + options->rest_ms : 0;
     bytes_init(&pg->row, &memory);
     snprintf(pg->schema, sizeof pg->schema, "%s", options->schema ? options->schema : "gordian");
     snprintf(pg->address, sizeof pg->address, "%s", options->address ? options->address : "");

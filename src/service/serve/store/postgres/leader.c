@@ -21,7 +21,7 @@ static const struct {
     {"action", action_put},
     {"labels", incident_labels_put},
     {"notice", notice_put},
-    {"told", notice_told},
+    {"sent", notice_sent},
     {"beat", "UPDATE leader SET beat = clock_timestamp() WHERE epoch = $1::bigint RETURNING 1"},
     /* A damaged snapshot that is written again does not count meanwhile. */
     {"part", "WITH again AS (DELETE FROM snapshot WHERE last = $2::bigint AND"
@@ -112,7 +112,7 @@ static struct operation *add_operation(struct pg *pg, enum operation_kind kind)
         &pg->operations[(pg->operation_first + pg->operation_count++) % PG_OPERATIONS];
     bool renews = kind == OPERATION_APPEND || kind == OPERATION_HEARTBEAT;
     *operation = (struct operation){
-        .kind = kind, .start = clock_ns(), .beat = renews ? boot_ns() / 1000000 : 0};
+        .kind = kind, .start = clock_ns(), .lease_start = renews ? boot_ns() / 1000000 : 0};
     return operation;
 }
 
@@ -199,8 +199,8 @@ static bool send_append(struct store *store, bool *did)
 /* A server with a hanging event loop must lose the leadership, although this thread still runs. */
 static bool loop_is_alive(const struct store *store)
 {
-    return clock_ms() < atomic_load_explicit(&store->turned, memory_order_relaxed) + PG_LOOP_MS +
-                            store->pg->lease_ms / 2;
+    return clock_ms() < atomic_load_explicit(&store->loop_alive_at, memory_order_relaxed) +
+                            PG_LOOP_MS + store->pg->lease_ms / 2;
 }
 
 /* ---- snapshots */
@@ -335,8 +335,8 @@ static void end_operation(struct store *store)
     struct operation operation = pg->operations[pg->operation_first];
     pg->operation_first = (pg->operation_first + 1) % PG_OPERATIONS;
     pg->operation_count--;
-    if (operation.counts && operation.beat)
-        pg_renewed(store, operation.beat);
+    if (operation.counts && operation.lease_start)
+        pg_renewed(store, operation.lease_start);
     switch (operation.kind) {
     case OPERATION_APPEND:
         pg->appending--;

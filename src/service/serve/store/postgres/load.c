@@ -29,7 +29,7 @@ static bool send_heartbeat(struct store *store)
 
 /* ---- the snapshot */
 
-/* Reads all parts of a snapshot in order. False: pg->why; otherwise *good tells whether it is
+/* Reads all parts of a snapshot in order. False: pg->why; otherwise *good is whether it is
  * complete. */
 static bool read_snapshot_parts(struct store *store, uint64_t last, uint64_t size, uint64_t crc,
                                 bool *good)

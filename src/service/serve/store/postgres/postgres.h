@@ -52,12 +52,12 @@ struct operation {
         OPERATION_SNAPSHOT, /* the row that makes a snapshot count */
         OPERATION_TRIM,
     } kind;
-    uint64_t batch; /* APPEND: number of its row */
-    size_t count;   /* APPEND: number of batches */
-    uint64_t start; /* ns */
-    uint64_t beat;  /* ms of boot_ns: start of the lease that it renews; 0: none */
-    bool counts;    /* the first answer was a row: it succeeded */
-    uint64_t rows;  /* TRIM: rows deleted */
+    uint64_t batch;       /* APPEND: number of its row */
+    size_t count;         /* APPEND: number of batches */
+    uint64_t start;       /* ns */
+    uint64_t lease_start; /* ms of boot_ns: start of the lease that it renews; 0: none */
+    bool counts;          /* the first answer was a row: it succeeded */
+    uint64_t rows;        /* TRIM: rows deleted */
 };
 
 /* Rows of the journal (batch, first, last, crc, bytes), and the position in them. */
@@ -83,14 +83,14 @@ struct pg {
     uint64_t lease_ms;
     int wake; /* eventfd */
     PGconn *conn;
-    char why[256];       /* reason of the last failure */
-    uint64_t pause_ms;   /* before the next attempt to connect */
-    uint32_t lock;       /* second key of the lock */
-    int backend;         /* backend process of the leader's connection */
-    bool prepared;       /* the statements of leader.c are prepared */
-    uint64_t epoch;      /* epoch of its leadership; 0: never led */
-    uint64_t batch;      /* number of the last row read or sent */
-    uint64_t rest_until; /* steady ms: after stepping down, other servers go first; 0: done */
+    char why[256];        /* reason of the last failure */
+    uint64_t pause_ms;    /* before the next attempt to connect */
+    uint32_t lock;        /* second key of the lock */
+    int backend;          /* backend process of the leader's connection */
+    bool prepared;        /* the statements of leader.c are prepared */
+    uint64_t epoch;       /* epoch of its leadership; 0: never led */
+    uint64_t batch;       /* number of the last row read or sent */
+    uint64_t yield_until; /* steady ms: after stepping down, other servers go first; 0: done */
 
     /* as leader */
     struct operation operations[PG_OPERATIONS];
@@ -160,7 +160,7 @@ gordian_status rows_take(struct store *store, struct rows_cursor *cursor, uint64
 extern const char rows_select[]; /* some rows behind $1, in binary form */
 /* Sends the incidents of batches, conditional on row $N of the journal. */
 bool incidents_send(struct pg *pg, const struct batch *batch, size_t count, uint64_t number);
-extern const char incident_put[], action_put[], incident_labels_put[], notice_put[], notice_told[];
+extern const char incident_put[], action_put[], incident_labels_put[], notice_put[], notice_sent[];
 
 /* ---- load.c */
 

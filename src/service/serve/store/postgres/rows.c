@@ -160,14 +160,14 @@ const char notice_put[] = "INSERT INTO notice(id, ended) SELECT $3::bigint, $5::
                           " WHERE epoch = $1::bigint AND batch = $2::bigint" NO_TEXTS
                           " ON CONFLICT (id, ended) DO NOTHING";
 
-const char notice_told[] =
+const char notice_sent[] =
     "DELETE FROM notice USING leader WHERE epoch = $1::bigint AND batch = $2::bigint"
     " AND notice.id = $3::bigint AND notice.ended = $5::bigint" NO_TEXTS;
 
 static const char *row_statement(uint64_t id, uint64_t at)
 {
     if ((id & INCIDENT_NOTICE) == INCIDENT_NOTICE)
-        return at ? "told" : "notice";
+        return at ? "sent" : "notice";
     if (id & INCIDENT_ACTION)
         return "action";
     return id & INCIDENT_LABELS ? "labels" : "incident";

@@ -189,7 +189,7 @@ void pg_show_leader(struct store *store, const char *address)
     if (changed)
         store_ring(store);
     if (*address) /* another server has gone first: stop waiting */
-        store->pg->rest_until = 0;
+        store->pg->yield_until = 0;
 }
 
 static bool follow_once(struct store *store)
@@ -197,7 +197,7 @@ static bool follow_once(struct store *store)
     struct pg *pg = store->pg;
     char numbers[2][PG_NUMBER];
     const char *values[] = {pg_number(numbers[0], PG_LOCK), pg_number(numbers[1], pg->lock),
-                            clock_ms() >= pg->rest_until ? "1" : "0"};
+                            clock_ms() >= pg->yield_until ? "1" : "0"};
     PGresult *seen = pg_ask(pg, look, 3, values);
     if (!seen || PQntuples(seen) != 1) {
         PQclear(seen);
@@ -216,7 +216,7 @@ static bool follow_once(struct store *store)
         pg_disconnect(pg); /* this also releases the lock, if it was acquired */
     } else if (locked) {
         pg_become_leader(store);
-    } else if (stale && clock_ms() >= pg->rest_until) {
+    } else if (stale && clock_ms() >= pg->yield_until) {
         const uint64_t keys[] = {PG_LOCK, pg->lock};
         PGresult *ended = pg_ask_numbers(pg, end_leader, 2, keys);
         PQclear(ended);
