@@ -124,7 +124,7 @@ static const char *tell_doing(struct process_snapshot *snapshot, uint32_t index)
     if (thread->doing)
         return thread->doing;
     if (thread->is.activity == TARGET_UNKNOWN)
-        return "is stopped, or does something that cannot be told";
+        return "is stopped, or its state is unknown";
     if (!thread->sleeps)
         return "runs";
     const char *limit = thread->call.timed ? ", for a limited time" : "";
@@ -287,7 +287,8 @@ static void draft_finding(struct draft *draft, const struct inspect_finding *fin
     const char *note = finding->note;
     draft->head.behind = (uint32_t)finding->behind_count;
     if (finding->behind_count > BEHIND_MOST)
-        note = snapshot_format(snapshot, "%s %d of the %zu threads that wait behind it are listed.",
+        note = snapshot_format(snapshot,
+                               "%s %d of the %zu threads that are blocked behind it are listed.",
                                note, BEHIND_MOST, finding->behind_count);
     draft->head.note = draft_string(draft, note);
     draft->head.first =
@@ -408,8 +409,7 @@ gordian_status tell_open(struct report *report, struct process_snapshot *snapsho
     if (has_failed(&draft))
         status = fail_memory(error);
     if (status == GORDIAN_OK && (fd = write_incident(&draft)) < 0)
-        status =
-            fail(error, GORDIAN_STATUS_IO, "cannot put the report together: %s", strerror(errno));
+        status = fail(error, GORDIAN_STATUS_IO, "cannot create the report: %s", strerror(errno));
     draft_close(&draft);
     THEN(status,
          report_open_with(report, fd, snapshot->symbols, snapshot_target_count(snapshot), error));

@@ -41,8 +41,8 @@ static void say_outsider(const struct wait_at *at, uint32_t pid, const char *wha
     snapshot_set_unknown(
         at->snapshot, at->thread,
         snapshot_format(at->snapshot,
-                        "waits for process %u (%s), which %s and is not inspected: inspect it, "
-                        "too, or use --tree or --all",
+                        "waits for process %u (%s), which %s and is not inspected: inspect it "
+                        "as well, or use --tree or --all",
                         pid, name, what),
         true);
 }
@@ -88,8 +88,8 @@ static const char *unseen(const struct open_files *open_files)
     if (!open_files->unreadable)
         return "";
     return geteuid() == 0
-               ? "; processes of other users may have it open, too: CAP_SYS_PTRACE would show that"
-               : "; processes of other users may have it open, too: root would see that";
+               ? "; processes of other users may also have it open, which CAP_SYS_PTRACE would show"
+               : "; processes of other users may also have it open, which root would see";
 }
 
 /* Adds holds for all threads of the processes that have the other end open. */
@@ -109,8 +109,8 @@ static void hold_ends(const struct wait_at *at, const struct open_file *list, si
     if (alone) {
         snapshot_set_unknown(
             snapshot, at->thread,
-            "reads from what only its own process has open for writing: it rests there, or a "
-            "descriptor was left open that should have been closed",
+            "reads from a pipe or socket that only its own process has open for writing: it is "
+            "idle, or it failed to close a descriptor",
             false);
         snapshot_describe_lock(snapshot, at->lock, (struct lock_facts){.own_end = true});
     }
@@ -118,14 +118,14 @@ static void hold_ends(const struct wait_at *at, const struct open_file *list, si
         uint32_t process = snapshot_find_process(snapshot, list[i].pid);
         if (process == SNAPSHOT_NONE || !has_end(&list[i], to_write))
             continue;
-        const char *evidence = snapshot_format(
-            snapshot, "has its %s end open, descriptor %u%s",
-            !pipe      ? "other"
-            : to_write ? "writing"
-                       : "reading",
-            list[i].fd,
-            !pipe ? "; a time limit that was set for the socket could still end the wait"
-                  : unseen(open_files));
+        const char *evidence =
+            snapshot_format(snapshot, "has its %s end open, descriptor %u%s",
+                            !pipe      ? "other"
+                            : to_write ? "writing"
+                                       : "reading",
+                            list[i].fd,
+                            !pipe ? "; a time limit set for the socket could still end the wait"
+                                  : unseen(open_files));
         snapshot_add_holds(snapshot, process, at->lock, INCIDENT_EXCLUSIVE,
                            pipe && !alone && !open_files->unreadable ? WORD_PROVED : WORD_LIKELY,
                            evidence);
@@ -205,10 +205,11 @@ static bool explain_file(struct wait_at *at, bool posix)
     else
         snapshot_add_holds(
             snapshot, process, at->lock, INCIDENT_EXCLUSIVE, WORD_LIKELY,
-            snapshot_format(snapshot,
-                            "the kernel names the process that took it; others may share its "
-                            "open file%s",
-                            unseen(open_files)));
+            snapshot_format(
+                snapshot,
+                "the kernel names the process that took it; other processes may share its "
+                "open file%s",
+                unseen(open_files)));
     return true;
 }
 
@@ -280,7 +281,7 @@ static bool explain_child(struct wait_at *at)
                          : snapshot_format(snapshot, "end of a child of process %u", at->pid));
     for (size_t i = 0; i < held; i++)
         snapshot_add_holds(snapshot, awaited[i], at->lock, INCIDENT_END, WORD_PROVED,
-                           "is the child that is waited for");
+                           "is the awaited child");
     return true;
 }
 

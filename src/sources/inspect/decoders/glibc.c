@@ -242,7 +242,7 @@ static bool explain_rwlock(const struct case_at *at, bool writes)
     if (!rwlock.writer && facts.units)
         snapshot_set_unknown(
             at->snapshot, at->thread,
-            "waits for a rwlock that is held for reading, and does not say by whom", false);
+            "waits for a rwlock that is held for reading, and does not store its readers", false);
     return true;
 }
 

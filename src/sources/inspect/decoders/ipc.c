@@ -60,12 +60,13 @@ static bool explain_semop(struct process_snapshot *snapshot, uint32_t thread)
     if (holder != SNAPSHOT_NONE)
         snapshot_add_holds(
             snapshot, holder, lock, INCIDENT_UNIT, WORD_LIKELY,
-            snapshot_format(snapshot, "the last operation on it was one of process %d", last));
+            snapshot_format(snapshot, "the last operation on it was made by process %d", last));
     else
-        snapshot_set_unknown(snapshot, thread,
-                             "waits for a System V semaphore, which anybody may raise who may open "
-                             "it: 'ipcs -s' lists them",
-                             false);
+        snapshot_set_unknown(
+            snapshot, thread,
+            "waits for a System V semaphore, which any process with access may raise: "
+            "'ipcs -s' lists them",
+            false);
     return true;
 }
 
@@ -81,7 +82,7 @@ static void hold_queue(struct process_snapshot *snapshot, const struct snapshot_
             !open_file_has(pid, inode, to_write ? OPEN_FILE_WRITES : OPEN_FILE_READS))
             continue;
         snapshot_add_holds(snapshot, i, lock, to_write ? INCIDENT_SIGNAL : INCIDENT_EXCLUSIVE,
-                           WORD_LIKELY, "has the queue open; another process could open it, too");
+                           WORD_LIKELY, "has the queue open; another process could also open it");
     }
 }
 
@@ -106,7 +107,7 @@ static bool explain_queue(struct process_snapshot *snapshot, uint32_t thread, bo
         hold_queue(snapshot, waiter, lock, inode, !sends);
     if (!snapshot_is_held(snapshot, lock))
         snapshot_set_unknown(snapshot, thread,
-                             "waits at a message queue that no other process looked at has open",
+                             "waits at a message queue that no other inspected process has open",
                              false);
     return true;
 }

@@ -322,7 +322,7 @@ static const char *call_name(uint32_t call)
     return call < MPI_CALL_COUNT ? call_names[call] : "MPI";
 }
 
-/* Returns the name of what the item waits for: "message of rank 1, tag 7". */
+/* Returns the name of what the item waits for: "message from rank 1, tag 7". */
 static const char *item_name(struct process_snapshot *snapshot, const struct rank *rank,
                              const struct mpi_item *item)
 {
@@ -339,7 +339,7 @@ static const char *item_name(struct process_snapshot *snapshot, const struct ran
     if (item->group != 0)
         snprintf(where, sizeof where, ", %.48s", group->name);
     bool sends = is_buffered(item) || item->kind == MPI_ITEM_SYNCHRONOUS;
-    return snapshot_format(snapshot, "%s %s%s%s", sends ? "receive by" : "message of", whom, tag,
+    return snapshot_format(snapshot, "%s %s%s%s", sends ? "receive by" : "message from", whom, tag,
                            where);
 }
 
@@ -349,8 +349,8 @@ static const char *slot_name(struct process_snapshot *snapshot, const struct ran
     if (slot->count == 1)
         return item_name(snapshot, rank, &slot->items[0]);
     if (need->count == 1)
-        return snapshot_format(snapshot, "message of or to rank %u", need->ranks[0]);
-    return snapshot_format(snapshot, "messages of or to %s%u ranks",
+        return snapshot_format(snapshot, "message from or to rank %u", need->ranks[0]);
+    return snapshot_format(snapshot, "messages from or to %s%u ranks",
                            need->wanted < need->count ? "one of " : "", need->count);
 }
 
@@ -419,9 +419,9 @@ static void add_wait(struct process_snapshot *snapshot, const struct asking *ask
     snapshot_add_wait(snapshot, thread, lock, need->sends ? (uint32_t)INCIDENT_EXCLUSIVE : mode);
     snapshot_add_wait_evidence(
         snapshot, thread, need->word,
-        polls(slot)
-            ? snapshot_format(snapshot, "polls with %s, %u times in vain", call, slot->polls)
-            : snapshot_format(snapshot, "in %s", call));
+        polls(slot) ? snapshot_format(snapshot, "polls with %s, %u times without success", call,
+                                      slot->polls)
+                    : snapshot_format(snapshot, "in %s", call));
     for (uint32_t i = 0; i < need->count; i++)
         able += hold_rank(snapshot, ranks_find(asking->ranks, rank->record->world, need->ranks[i]),
                           lock, mode);

@@ -303,7 +303,7 @@ static const char *condition_use(struct python *python, const struct python_fram
     } uses[] = {
         {"/threading.py", "acquire", "threading.Semaphore"},
         {"/threading.py", "_wait", "threading.Barrier"},
-        {"/queue.py", "put", "room in a queue.Queue"},
+        {"/queue.py", "put", "space in a queue.Queue"},
         {"/queue.py", "join", "the tasks of a queue.Queue"},
         {"/concurrent/futures/_base.py", NULL, "a concurrent.futures.Future"},
     };

@@ -81,7 +81,7 @@ static void finish_spin(struct process_snapshot *snapshot)
         uint32_t lock = snapshot_add_lock(snapshot, thread->process, address, INCIDENT_SPIN);
         snapshot_add_wait(snapshot, i, lock, INCIDENT_EXCLUSIVE);
         snapshot_add_wait_evidence(snapshot, i, WORD_LIKELY,
-                                   "runs in pthread_spin_lock, looked at twice");
+                                   "runs in pthread_spin_lock, at both of two stops");
         snapshot_set_spinning(snapshot, i);
     }
 }

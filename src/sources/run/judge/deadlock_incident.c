@@ -264,7 +264,7 @@ static void draw_unknown(struct incident_builder *builder, const struct observed
                                       INCIDENT_ENDED | (ours ? 0 : (uint32_t)INCIDENT_FOREIGN));
     witness_edge(builder, owner, look->lock, look->kind, INCIDENT_EXCLUSIVE, 0, 1);
     builder->header.note = builder_string(
-        builder, ours ? "the owner has ended, or stayed behind in the process this one "
+        builder, ours ? "the owner has ended, or belongs to the process that this one "
                         "was forked from"
                       : "the owner was a thread of another process, which has ended");
 }
