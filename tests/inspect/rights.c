@@ -9,7 +9,8 @@ static const struct situation {
     const char *said;
 } situations[] = {
     {{7, 3, 0, 0, true},
-     "process 7 may not be inspected: kernel.yama.ptrace_scope is 3, which forbids it for all users "
+     "process 7 may not be inspected: kernel.yama.ptrace_scope is 3, which forbids it for all "
+     "users "
      "until the next boot; take a core instead (kill -QUIT)"},
     {{7, 0, 0, 0, false},
      "process 7 may not be inspected: this container lacks CAP_SYS_PTRACE; start it with "

@@ -30,7 +30,7 @@ struct wait_at {
 
 /* A process that is not inspected could end the wait. A wait for this process needs no explanation.
  */
-static void say_outsider(const struct wait_at *at, uint32_t pid, const char *what)
+static void report_outsider(const struct wait_at *at, uint32_t pid, const char *what)
 {
     char name[64];
     if (pid == (uint32_t)getpid())
@@ -93,8 +93,8 @@ static const char *unseen(const struct open_files *open_files)
 }
 
 /* Adds holds for all threads of the processes that have the other end open. */
-static void hold_ends(const struct wait_at *at, const struct open_file *list, size_t count,
-                      bool to_write)
+static void add_end_holders(const struct wait_at *at, const struct open_file *list, size_t count,
+                            bool to_write)
 {
     struct process_snapshot *snapshot = at->snapshot;
     const struct open_files *open_files = snapshot_open_files(snapshot);
@@ -102,7 +102,7 @@ static void hold_ends(const struct wait_at *at, const struct open_file *list, si
     for (size_t i = 0; i < count; i++)
         if (snapshot_find_process(snapshot, list[i].pid) == SNAPSHOT_NONE &&
             has_end(&list[i], to_write)) {
-            say_outsider(at, list[i].pid, "has the other end");
+            report_outsider(at, list[i].pid, "has the other end");
             return;
         }
     bool alone = is_alone(at, list, count, to_write);
@@ -155,7 +155,7 @@ static bool explain_stream(struct wait_at *at, bool writes)
         return true;
     const struct open_file *list =
         open_files_of(snapshot_open_files(at->snapshot), kind, other, &count);
-    hold_ends(at, list, count, !writes);
+    add_end_holders(at, list, count, !writes);
     return true;
 }
 
@@ -198,7 +198,7 @@ static bool explain_file(struct wait_at *at, bool posix)
         return true;
     uint32_t process = snapshot_find_process(snapshot, (uint32_t)wait->holder);
     if (process == SNAPSHOT_NONE)
-        say_outsider(at, (uint32_t)wait->holder, "holds the lock on the file");
+        report_outsider(at, (uint32_t)wait->holder, "holds the lock on the file");
     else if (posix || !is_shared(open_files, wait))
         snapshot_add_holds(snapshot, process, at->lock, INCIDENT_EXCLUSIVE, WORD_PROVED,
                            "the kernel names the process that holds it");
@@ -268,7 +268,7 @@ static bool explain_child(struct wait_at *at)
         if (!own)
             return false; /* it has ended, and the parent is about to continue */
         if (process == SNAPSHOT_NONE) {
-            say_outsider(at, children[i], "is its child");
+            report_outsider(at, children[i], "is its child");
             return false;
         }
         awaited[held++] = process;

@@ -73,8 +73,9 @@ static bool explain_semop(struct process_snapshot *snapshot, uint32_t thread)
 /* ------------------------------------------------------------------ message queues */
 
 /* Adds holds for the processes that have the queue open and could end the wait. */
-static void hold_queue(struct process_snapshot *snapshot, const struct snapshot_thread *waiter,
-                       uint32_t lock, uint64_t inode, bool to_write)
+static void add_queue_holders(struct process_snapshot *snapshot,
+                              const struct snapshot_thread *waiter, uint32_t lock, uint64_t inode,
+                              bool to_write)
 {
     for (uint32_t i = 0; i < snapshot_target_count(snapshot); i++) {
         uint32_t pid = snapshot_target(snapshot, i)->seen_pid;
@@ -104,7 +105,7 @@ static bool explain_queue(struct process_snapshot *snapshot, uint32_t thread, bo
             .name = snapshot_format(snapshot, "message queue %s%s", link, sends ? ", full" : "")});
     snapshot_add_wait(snapshot, thread, lock, sends ? INCIDENT_EXCLUSIVE : INCIDENT_SIGNAL);
     if (!snapshot_is_held(snapshot, lock))
-        hold_queue(snapshot, waiter, lock, inode, !sends);
+        add_queue_holders(snapshot, waiter, lock, inode, !sends);
     if (!snapshot_is_held(snapshot, lock))
         snapshot_set_unknown(snapshot, thread,
                              "waits at a message queue that no other inspected process has open",

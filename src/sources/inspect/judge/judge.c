@@ -86,7 +86,7 @@ static gordian_status add_resource(struct judgement *judgement, uint32_t lock, u
 }
 
 /* An ended thread never releases anything: it is a process that waits for itself. */
-static gordian_status add_gone(struct judgement *judgement, gordian_error *error)
+static gordian_status add_ended(struct judgement *judgement, gordian_error *error)
 {
     uint32_t resource;
     TRY(add_process(judgement, SNAPSHOT_GONE, &judgement->gone, error));
@@ -124,7 +124,7 @@ static gordian_status add_lock(struct judgement *judgement, uint32_t index, gord
         if (!counts_hold(judgement, snapshot_edge(snapshot, i)))
             continue;
         if (holder == SNAPSHOT_GONE && judgement->gone == SNAPSHOT_NONE)
-            TRY(add_gone(judgement, error));
+            TRY(add_ended(judgement, error));
         uint32_t process =
             holder == SNAPSHOT_GONE ? judgement->gone : judgement->process_of[holder];
         if (process != SNAPSHOT_NONE)
@@ -364,7 +364,7 @@ static bool take_knot(struct judgement *judgement, struct inspect_finding *findi
 }
 
 /* Returns whether one of these threads is part of an earlier, better known finding. */
-static bool is_told(const struct judgement *judgement, const gordian_part *part)
+static bool is_reported(const struct judgement *judgement, const gordian_part *part)
 {
     const struct inspect_findings *findings = judgement->findings;
     for (size_t i = 0; i < findings->count; i++)
@@ -408,7 +408,7 @@ static const char *argue(const struct judgement *judgement, const struct inspect
 }
 
 /* A likely finding becomes proved if no thread is left that could act. */
-static void confirm_told(struct judgement *judgement, const gordian_part *part, bool ends)
+static void confirm_reported(struct judgement *judgement, const gordian_part *part, bool ends)
 {
     struct inspect_findings *findings = judgement->findings;
     for (size_t i = 0; i < findings->count; i++)
@@ -514,9 +514,9 @@ static bool take_part(struct judgement *judgement, const gordian_part *part)
         return false;
     if (policy.word == POLICY_NOTHING)
         return true;
-    if (is_told(judgement, part)) {
+    if (is_reported(judgement, part)) {
         if (judgement->whole && policy.word == POLICY_PROVED)
-            confirm_told(judgement, part, policy.ends);
+            confirm_reported(judgement, part, policy.ends);
         return true;
     }
     struct inspect_finding *finding = add_finding(judgement, INCIDENT_DEADLOCK);

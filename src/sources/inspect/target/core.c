@@ -394,7 +394,7 @@ static gordian_status check_program(struct core *core, const char *exe, gordian_
 
 /* A file on this disk that is another build than the mapped one must not be read. Its path is
  * replaced with one that no file has. */
-static bool drop_strangers(struct core *core)
+static bool drop_other_builds(struct core *core)
 {
     struct target *target = &core->target;
     for (size_t i = 0; i < target->mapping_count; i++) {
@@ -535,7 +535,7 @@ static gordian_status settle_core(struct core *core, const char *exe, gordian_er
         status = check_program(core, exe, error);
     if (status != GORDIAN_OK)
         return status;
-    if (!drop_strangers(core) || !add_segments(core))
+    if (!drop_other_builds(core) || !add_segments(core))
         return fail_memory(error);
     status = write_maps(core, error);
     for (size_t i = 0; i < target->thread_count && target->machine == EM_AARCH64; i++) {

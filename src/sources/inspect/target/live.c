@@ -170,7 +170,7 @@ static bool read_thread(struct target *target, uint32_t tid)
     return true;
 }
 
-static bool live_glance(struct target *target, struct target_thread *thread)
+static bool live_poll(struct target *target, struct target_thread *thread)
 {
     char text[4096];
     struct target_thread now = {.seen_tid = thread->seen_tid};
@@ -429,7 +429,7 @@ static const struct target_ops live_ops = {
     .read = live_read,
     .registers = live_registers,
     .ask = live_ask,
-    .glance = live_glance,
+    .poll = live_poll,
     .remap = live_remap,
 };
 

@@ -60,7 +60,7 @@ void order_leave(struct thread *t)
     guard_leave(t, &guard, NULL);
 }
 
-void order_give_up(void)
+void order_disable(void)
 {
     bool before = false;
     if (atomic_compare_exchange_strong(&full, &before, true)) {

@@ -171,5 +171,5 @@ bool start_watching(void)
 static __attribute__((destructor(101))) void destructor(void)
 {
     if (atomic_load(&watch.state) == WATCH_ON)
-        summary_tell();
+        summary_report();
 }
