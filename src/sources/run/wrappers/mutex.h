@@ -61,16 +61,16 @@ int mutex_lock_until(pthread_mutex_t *mutex, clockid_t clock, const struct times
 
 /* What mutex_lock_rest must do after mutex_lock_quick, and for which entry (held_slot). */
 struct lock_rest {
-    enum { LOCK_DONE, LOCK_NEW, LOCK_ELSEWHERE, LOCK_ANEW, LOCK_SLOW } what;
+    enum { LOCK_DONE, LOCK_NEW, LOCK_ELSEWHERE, LOCK_AGAIN, LOCK_SLOW } what;
     size_t place;
 };
 
 /* The uncontended case needs no call. The frames (`sites` of them; `caller`: see walk_again) are
  * walked before the lock is taken, and the entry is found before, since loads after an acquire must
- * wait for it. LOCK_ANEW: nothing was done; call it again with `anew`. */
+ * wait for it. LOCK_AGAIN: nothing was done; call it once more with `again`. */
 static inline __attribute__((always_inline)) struct lock_rest
 mutex_lock_quick(pthread_mutex_t *mutex, uint32_t through, uint32_t sites, struct site caller,
-                 bool anew)
+                 bool again)
 {
     struct thread *t = self;
     if (unlikely(t == NULL) || unlikely(t->used >= t->room))
@@ -79,9 +79,9 @@ mutex_lock_quick(pthread_mutex_t *mutex, uint32_t through, uint32_t sites, struc
     uint32_t frames = 0;
     struct held *h = held_slot(t, at);
     if (sites)
-        frames = anew ? walk_anew(t, h->frame, sites, caller) : walk_again(t, h->frame, caller);
+        frames = again ? walk_anew(t, h->frame, sites, caller) : walk_again(t, h->frame, caller);
     if (sites && unlikely(frames == 0))
-        return (struct lock_rest){LOCK_ANEW, 0};
+        return (struct lock_rest){LOCK_AGAIN, 0};
     if (unlikely(!mutex_acquire(mutex, t->tid)))
         return (struct lock_rest){LOCK_SLOW, 0};
     uint64_t what = held_what(INCIDENT_MUTEX, INCIDENT_EXCLUSIVE, through, frames);
