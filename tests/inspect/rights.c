@@ -9,7 +9,8 @@ static const struct situation {
     const char *said;
 } situations[] = {
     {{7, 3, 0, 0, true},
-     "process 7 may not be inspected: kernel.yama.ptrace_scope is 3, which forbids it to everybody "
+     "process 7 may not be inspected: kernel.yama.ptrace_scope is 3, which forbids it for all "
+     "users "
      "until the next boot; take a core instead (kill -QUIT)"},
     {{7, 0, 0, 0, false},
      "process 7 may not be inspected: this container lacks CAP_SYS_PTRACE; start it with "
@@ -25,7 +26,7 @@ static const struct situation {
      "process 7 may not be inspected: kernel.yama.ptrace_scope is 2; use sudo, or sysctl "
      "kernel.yama.ptrace_scope=0"},
     {{7, 0, 1000, 1000, false},
-     "process 7 may not be inspected: it runs with raised privileges or does not want to be "
+     "process 7 may not be inspected: it runs with raised privileges or refuses to be "
      "traced; inspect it as root (sudo)"},
     {{7, 0, 0, 33, true},
      "process 7 may not be inspected: root lacks CAP_SYS_PTRACE in the user namespace of that "

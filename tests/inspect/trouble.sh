@@ -28,12 +28,12 @@ has "$(cat stderr)" 'no process and no core to inspect' 'nothing to do'
 refuses 'no such process' 'there is no process' 2147480000
 refuses 'no such file' 'No such file' nowhere.core
 printf 'text\n' >text
-refuses 'text' 'is no core file' text
+refuses 'text' 'is not a core file' text
 refuses 'a program' 'is a program, not a core' "$hung"
 printf '\177ELF\001\001\001' >small
 head -c 200 /dev/zero >>small
-refuses 'a core of 32 bits' '32 bits' small
-refuses 'a kernel thread' 'thread of the kernel' 2
+refuses 'a core of 32 bits' '32-bit' small
+refuses 'a kernel thread' 'is a kernel thread' 2
 
 # A zombie: its parent does not ask for it.
 python3 - >zombie <<'END' &
@@ -125,7 +125,7 @@ if [ -s whole.core ]; then
     "$gordian" inspect --quiet whole.core --exe "$hung" >output 2>stderr
     is $? 1 'the core, with its program'
     head -c 1000 whole.core >start.core
-    refuses 'a core without its notes' 'is cut short' start.core
+    refuses 'a core without its notes' 'is truncated' start.core
     size=$(stat -c %s whole.core)
     head -c $((size / 2)) whole.core >half.core
     "$gordian" inspect half.core >output 2>stderr

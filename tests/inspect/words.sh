@@ -75,7 +75,7 @@ stop
 
 # Stacks are searched for holders up to so many threads.
 start "$hang" behind-read-4200 idle
-wait_for 'too many threads' says_owner 'was not looked for: the process has too many threads'
+wait_for 'too many threads' says_owner 'holder is unknown: the process has too many threads'
 is "$code" 5 'too many threads: exit status'
 stop
 

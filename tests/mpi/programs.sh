@@ -89,7 +89,7 @@ check 'what is no rank does not see names of MPI' lacks alone libgordian-mpi
 check 'a rank does' grep -q libgordian-mpi as_rank
 
 # Exactly who waits for whom, and where.
-check 'the report has both ranks' grep -q 'rank 0 .*waits for.*message of rank 1, tag 1' there/recv_recv/report
+check 'the report has both ranks' grep -q 'rank 0 .*waits for.*message from rank 1, tag 1' there/recv_recv/report
 # Both look for their message all the time: the stack of each is as it was at one moment.
 check 'and the lines of the calls of both' [ "$(grep -c 'receive_from' there/recv_recv/report)" -eq 2 ]
 

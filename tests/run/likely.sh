@@ -69,7 +69,7 @@ wait_for 'the answer of the reporter of abba-handler' answered
 check 'proved, with a handler: is not ended' kill -USR1 "$process"
 wait $job
 is $? 86 'proved, with a handler: exit status'
-check 'proved, with a handler: why it goes on' grep -q 'the program goes on: it has signal handlers' output
+check 'proved, with a handler: why it goes on' grep -q 'the program continues: it has signal handlers' output
 check 'proved, with a handler: is not called likely' test "$(grep -c likely output)" -eq 0
 
 # What is only likely is not told of a program that has ended before its reporter looks.

@@ -36,7 +36,7 @@ inspected()
 
 inspected libgordian-run.so.0
 check "the watcher's: exit status $status" test $status -eq 0
-check "the watcher's: said" grep -q 'inside the watcher' report
+check "the watcher's: said" grep -q 'inside the library of' report
 inspected libother.so
 check "another's: exit status $status" test $status -ne 0
 finish

@@ -30,7 +30,7 @@ struct wait_at {
 
 /* A process that is not inspected could end the wait. A wait for this process needs no explanation.
  */
-static void say_outsider(const struct wait_at *at, uint32_t pid, const char *what)
+static void report_outsider(const struct wait_at *at, uint32_t pid, const char *what)
 {
     char name[64];
     if (pid == (uint32_t)getpid())
@@ -41,8 +41,8 @@ static void say_outsider(const struct wait_at *at, uint32_t pid, const char *wha
     snapshot_set_unknown(
         at->snapshot, at->thread,
         snapshot_format(at->snapshot,
-                        "waits for process %u (%s), which %s and is not inspected: inspect it, "
-                        "too, or use --tree or --all",
+                        "waits for process %u (%s), which %s and is not inspected: inspect it "
+                        "as well, or use --tree or --all",
                         pid, name, what),
         true);
 }
@@ -88,13 +88,13 @@ static const char *unseen(const struct open_files *open_files)
     if (!open_files->unreadable)
         return "";
     return geteuid() == 0
-               ? "; processes of other users may have it open, too: CAP_SYS_PTRACE would show that"
-               : "; processes of other users may have it open, too: root would see that";
+               ? "; processes of other users may also have it open, which CAP_SYS_PTRACE would show"
+               : "; processes of other users may also have it open, which root would see";
 }
 
 /* Adds holds for all threads of the processes that have the other end open. */
-static void hold_ends(const struct wait_at *at, const struct open_file *list, size_t count,
-                      bool to_write)
+static void add_end_holders(const struct wait_at *at, const struct open_file *list, size_t count,
+                            bool to_write)
 {
     struct process_snapshot *snapshot = at->snapshot;
     const struct open_files *open_files = snapshot_open_files(snapshot);
@@ -102,15 +102,15 @@ static void hold_ends(const struct wait_at *at, const struct open_file *list, si
     for (size_t i = 0; i < count; i++)
         if (snapshot_find_process(snapshot, list[i].pid) == SNAPSHOT_NONE &&
             has_end(&list[i], to_write)) {
-            say_outsider(at, list[i].pid, "has the other end");
+            report_outsider(at, list[i].pid, "has the other end");
             return;
         }
     bool alone = is_alone(at, list, count, to_write);
     if (alone) {
         snapshot_set_unknown(
             snapshot, at->thread,
-            "reads from what only its own process has open for writing: it rests there, or a "
-            "descriptor was left open that should have been closed",
+            "reads from a pipe or socket that only its own process has open for writing: it is "
+            "idle, or it failed to close a descriptor",
             false);
         snapshot_describe_lock(snapshot, at->lock, (struct lock_facts){.own_end = true});
     }
@@ -118,14 +118,14 @@ static void hold_ends(const struct wait_at *at, const struct open_file *list, si
         uint32_t process = snapshot_find_process(snapshot, list[i].pid);
         if (process == SNAPSHOT_NONE || !has_end(&list[i], to_write))
             continue;
-        const char *evidence = snapshot_format(
-            snapshot, "has its %s end open, descriptor %u%s",
-            !pipe      ? "other"
-            : to_write ? "writing"
-                       : "reading",
-            list[i].fd,
-            !pipe ? "; a time limit that was set for the socket could still end the wait"
-                  : unseen(open_files));
+        const char *evidence =
+            snapshot_format(snapshot, "has its %s end open, descriptor %u%s",
+                            !pipe      ? "other"
+                            : to_write ? "writing"
+                                       : "reading",
+                            list[i].fd,
+                            !pipe ? "; a time limit set for the socket could still end the wait"
+                                  : unseen(open_files));
         snapshot_add_holds(snapshot, process, at->lock, INCIDENT_EXCLUSIVE,
                            pipe && !alone && !open_files->unreadable ? WORD_PROVED : WORD_LIKELY,
                            evidence);
@@ -155,7 +155,7 @@ static bool explain_stream(struct wait_at *at, bool writes)
         return true;
     const struct open_file *list =
         open_files_of(snapshot_open_files(at->snapshot), kind, other, &count);
-    hold_ends(at, list, count, !writes);
+    add_end_holders(at, list, count, !writes);
     return true;
 }
 
@@ -198,17 +198,18 @@ static bool explain_file(struct wait_at *at, bool posix)
         return true;
     uint32_t process = snapshot_find_process(snapshot, (uint32_t)wait->holder);
     if (process == SNAPSHOT_NONE)
-        say_outsider(at, (uint32_t)wait->holder, "holds the lock on the file");
+        report_outsider(at, (uint32_t)wait->holder, "holds the lock on the file");
     else if (posix || !is_shared(open_files, wait))
         snapshot_add_holds(snapshot, process, at->lock, INCIDENT_EXCLUSIVE, WORD_PROVED,
                            "the kernel names the process that holds it");
     else
         snapshot_add_holds(
             snapshot, process, at->lock, INCIDENT_EXCLUSIVE, WORD_LIKELY,
-            snapshot_format(snapshot,
-                            "the kernel names the process that took it; others may share its "
-                            "open file%s",
-                            unseen(open_files)));
+            snapshot_format(
+                snapshot,
+                "the kernel names the process that took it; other processes may share its "
+                "open file%s",
+                unseen(open_files)));
     return true;
 }
 
@@ -267,7 +268,7 @@ static bool explain_child(struct wait_at *at)
         if (!own)
             return false; /* it has ended, and the parent is about to continue */
         if (process == SNAPSHOT_NONE) {
-            say_outsider(at, children[i], "is its child");
+            report_outsider(at, children[i], "is its child");
             return false;
         }
         awaited[held++] = process;
@@ -280,7 +281,7 @@ static bool explain_child(struct wait_at *at)
                          : snapshot_format(snapshot, "end of a child of process %u", at->pid));
     for (size_t i = 0; i < held; i++)
         snapshot_add_holds(snapshot, awaited[i], at->lock, INCIDENT_END, WORD_PROVED,
-                           "is the child that is waited for");
+                           "is the awaited child");
     return true;
 }
 

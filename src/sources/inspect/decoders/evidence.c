@@ -184,7 +184,7 @@ static void add_hint(struct process_snapshot *snapshot, uint32_t lock, const cha
             snapshot_set_unknown(
                 snapshot, i,
                 snapshot_format(snapshot, "%s; %s",
-                                known ? known : "waits for somebody to post a semaphore", hint),
+                                known ? known : "waits for a semaphore to be posted", hint),
                 false);
     }
 }
@@ -214,7 +214,7 @@ static void find_wakers(struct process_snapshot *snapshot, uint32_t lock)
     if (count)
         add_hint(snapshot, lock,
                  snapshot_format(snapshot,
-                                 "thread%s %s ha%s its address on the stack, and may be who is to",
+                                 "thread%s %s ha%s its address on the stack, and may end the wait",
                                  count == 1 ? "" : "s", hint, count == 1 ? "s" : "ve"));
 }
 
@@ -258,7 +258,7 @@ static void skip_search(struct process_snapshot *snapshot, uint32_t lock)
     for (uint32_t i = 0; i < snapshot_thread_count(snapshot); i++)
         if (waits_for(snapshot, i, lock))
             snapshot_set_unknown(snapshot, i,
-                                 "waits for a lock whose holder was not looked for: the process "
+                                 "waits for a lock whose holder is unknown: the process "
                                  "has too many threads to search their stacks",
                                  true);
 }

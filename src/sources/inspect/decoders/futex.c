@@ -12,18 +12,20 @@ static const struct facility {
     const char *function; /* part of its name */
     const char *sentence; /* "sleeps ..." */
 } facilities[] = {
-    {"counting_semaphore", "in a semaphore of C++20, which does not say who has its units"},
-    {"atomic_semaphore", "in a semaphore of C++20, which does not say who has its units"},
-    {"std::latch", "at a latch of C++20, which does not say who has not come yet"},
-    {"tree_barrier", "at a barrier of C++20, which does not say who has not come yet"},
-    {"std::barrier", "at a barrier of C++20, which does not say who has not come yet"},
-    {"atomic_futex", "in a future of C++, which does not say who has promised it"},
-    {"std::future", "in a future of C++, which does not say who has promised it"},
-    {"std::atomic", "in std::atomic::wait, which does not say who is to change the value"},
-    {"__atomic_base", "in std::atomic::wait, which does not say who is to change the value"},
+    {"counting_semaphore", "in a C++20 semaphore, which does not store its holders"},
+    {"atomic_semaphore", "in a C++20 semaphore, which does not store its holders"},
+    {"std::latch", "at a C++20 latch, which does not store which threads are missing"},
+    {"tree_barrier", "at a C++20 barrier, which does not store which threads are missing"},
+    {"std::barrier", "at a C++20 barrier, which does not store which threads are missing"},
+    {"atomic_futex", "in a C++ future, which does not store which thread will set it"},
+    {"std::future", "in a C++ future, which does not store which thread will set it"},
+    {"std::atomic",
+     "in std::atomic::wait, which does not store which thread will change the value"},
+    {"__atomic_base",
+     "in std::atomic::wait, which does not store which thread will change the value"},
     {"platform_wait",
      "in a semaphore, a latch, a barrier or std::atomic::wait of C++20, which do not "
-     "say who is to act"},
+     "store which thread must act"},
 };
 
 #define FACILITIES (sizeof facilities / sizeof *facilities)
@@ -57,10 +59,11 @@ static bool explain_futex(struct process_snapshot *snapshot, uint32_t thread)
     const char *sentence = find_facility(snapshot, thread);
     snapshot_set_unknown(
         snapshot, thread,
-        sentence ? snapshot_format(snapshot, "sleeps %s", sentence)
-                 : "sleeps on a word in memory that is none of glibc's locks: who is to wake it is "
-                   "not written anywhere; a program of glibc started under 'gordian run', or "
-                   "symbols of the program, may tell more",
+        sentence
+            ? snapshot_format(snapshot, "sleeps %s", sentence)
+            : "sleeps on a futex that is no lock of glibc, and does not show which thread will "
+              "wake it: start the program under 'gordian run', or install its symbols, to "
+              "find out more",
         false);
     return true;
 }

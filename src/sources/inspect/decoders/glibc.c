@@ -66,7 +66,7 @@ static const unsigned char function_kinds[] = {
 };
 
 /* The wait being decoded. */
-struct case_at {
+struct futex_wait {
     struct process_snapshot *snapshot;
     uint32_t thread;
     const struct snapshot_thread *waiter;
@@ -80,7 +80,7 @@ struct case_at {
 /* Returns the thread with the tid stored in the lock: a thread of this process or, for a shared
  * lock, of another process in the snapshot. SNAPSHOT_GONE: that thread has ended. SNAPSHOT_NONE:
  * unknown. */
-static uint32_t find_owner(const struct case_at *at, uint32_t tid, bool shared)
+static uint32_t find_owner(const struct futex_wait *at, uint32_t tid, bool shared)
 {
     uint32_t owner = snapshot_find_thread(at->snapshot, at->waiter->process, tid);
     for (uint32_t i = 0;
@@ -93,7 +93,7 @@ static uint32_t find_owner(const struct case_at *at, uint32_t tid, bool shared)
 
 /* The owner of a shared lock is no thread in the snapshot. In another pid namespace it is unknown
  * whether the owner is alive. */
-static void say_owner(const struct case_at *at, uint32_t tid)
+static void report_unknown_owner(const struct futex_wait *at, uint32_t tid)
 {
     const struct target *target = at->target;
     char text[PROC_STAT];
@@ -114,7 +114,7 @@ static void say_owner(const struct case_at *at, uint32_t tid)
         !ended);
 }
 
-static void name_owner(const struct case_at *at, uint32_t lock, uint32_t tid, bool shared,
+static void name_owner(const struct futex_wait *at, uint32_t lock, uint32_t tid, bool shared,
                        const char *evidence)
 {
     if (tid == 0)
@@ -122,7 +122,7 @@ static void name_owner(const struct case_at *at, uint32_t lock, uint32_t tid, bo
     uint32_t owner = find_owner(at, tid, shared);
     snapshot_set_owner(at->snapshot, lock, owner, tid, evidence);
     if (owner == SNAPSHOT_NONE)
-        say_owner(at, tid);
+        report_unknown_owner(at, tid);
 }
 
 /* ------------------------------------------------------------------ mutexes */
@@ -140,7 +140,8 @@ static uint32_t mutex_flags(uint32_t kind)
 
 /* Returns whether this is a mutex at which a thread sleeps with this operation and value. `owner`:
  * the tid of its owner, 0: none at the moment. */
-static bool fits_mutex(const struct case_at *at, const struct glibc_mutex *mutex, uint32_t *owner)
+static bool fits_mutex(const struct futex_wait *at, const struct glibc_mutex *mutex,
+                       uint32_t *owner)
 {
     const struct sleep_call *call = at->call;
     bool inherits = mutex->kind & GLIBC_INHERIT, robust = mutex->kind & GLIBC_ROBUST;
@@ -159,7 +160,7 @@ static bool fits_mutex(const struct case_at *at, const struct glibc_mutex *mutex
     return (ceiling ? (call->value & 3) == 2 : call->value == 2) && mutex->users > 0;
 }
 
-static bool explain_mutex(const struct case_at *at)
+static bool explain_mutex(const struct futex_wait *at)
 {
     struct glibc_mutex mutex;
     uint32_t owner;
@@ -184,7 +185,7 @@ static bool explain_mutex(const struct case_at *at)
 
 /* Returns whether the futex is the tid in a thread descriptor, which must be part of the list of
  * all threads. */
-static bool fits_descriptor(const struct case_at *at)
+static bool fits_descriptor(const struct futex_wait *at)
 {
     struct glibc_thread thread;
     uint64_t base = at->call->address - offsetof(struct glibc_thread, tid), back = 0;
@@ -193,7 +194,7 @@ static bool fits_descriptor(const struct case_at *at)
            back == base;
 }
 
-static bool explain_join(const struct case_at *at)
+static bool explain_join(const struct futex_wait *at)
 {
     uint32_t joined = snapshot_find_thread(at->snapshot, at->waiter->process, at->call->value);
     if (at->call->value == 0 || joined == SNAPSHOT_NONE || (!at->named && !fits_descriptor(at)))
@@ -206,7 +207,7 @@ static bool explain_join(const struct case_at *at)
 /* ------------------------------------------------------------------ rwlocks */
 
 /* Finds the start of the lock that contains this futex. */
-static bool read_rwlock(const struct case_at *at, bool writes, uint64_t *base,
+static bool read_rwlock(const struct futex_wait *at, bool writes, uint64_t *base,
                         struct glibc_rwlock *lock)
 {
     uint64_t phase = at->call->address - offsetof(struct glibc_rwlock, phase);
@@ -219,7 +220,7 @@ static bool read_rwlock(const struct case_at *at, bool writes, uint64_t *base,
            lock->shared <= 1 && (aligned || writes);
 }
 
-static bool explain_rwlock(const struct case_at *at, bool writes)
+static bool explain_rwlock(const struct futex_wait *at, bool writes)
 {
     struct glibc_rwlock rwlock;
     uint64_t base;
@@ -242,13 +243,13 @@ static bool explain_rwlock(const struct case_at *at, bool writes)
     if (!rwlock.writer && facts.units)
         snapshot_set_unknown(
             at->snapshot, at->thread,
-            "waits for a rwlock that is held for reading, and does not say by whom", false);
+            "waits for a rwlock that is held for reading, and does not store its readers", false);
     return true;
 }
 
 /* ------------------------------------------------------------------ locks without an owner */
 
-static bool explain_semaphore(const struct case_at *at)
+static bool explain_semaphore(const struct futex_wait *at)
 {
     struct glibc_semaphore semaphore;
     if (!target_read_all(at->target, at->call->address, &semaphore, sizeof semaphore))
@@ -262,7 +263,7 @@ static bool explain_semaphore(const struct case_at *at)
     return true;
 }
 
-static bool explain_barrier(const struct case_at *at)
+static bool explain_barrier(const struct futex_wait *at)
 {
     struct glibc_barrier barrier;
     uint64_t base = at->call->address - offsetof(struct glibc_barrier, round);
@@ -279,7 +280,8 @@ static bool explain_barrier(const struct case_at *at)
 }
 
 /* Decodes a lock of which only the address is known. */
-static bool explain_word(const struct case_at *at, uint64_t address, uint32_t kind, uint32_t mode)
+static bool explain_word(const struct futex_wait *at, uint64_t address, uint32_t kind,
+                         uint32_t mode)
 {
     uint32_t lock = snapshot_add_lock(at->snapshot, at->waiter->process, address, kind);
     snapshot_add_wait(at->snapshot, at->thread, lock, mode);
@@ -288,7 +290,7 @@ static bool explain_word(const struct case_at *at, uint64_t address, uint32_t ki
 
 /* ------------------------------------------------------------------ choosing the kind of lock */
 
-static bool explain_named(const struct case_at *at, enum what what)
+static bool explain_named(const struct futex_wait *at, enum what what)
 {
     switch (what) {
     case WHAT_MUTEX:
@@ -317,7 +319,7 @@ static bool explain_named(const struct case_at *at, enum what what)
 /* Returns whether this is a semaphore: a value of 0, then the number of waiters, then private or
  * shared. A semaphore must be recognized even without symbols: on x86-64, sem_wait() leaves its
  * frame by a tail call, and a process with one thread may use a semaphore to idle. */
-static bool is_semaphore(const struct case_at *at)
+static bool is_semaphore(const struct futex_wait *at)
 {
     const struct process_snapshot *snapshot = at->snapshot;
     struct glibc_semaphore semaphore;
@@ -335,7 +337,7 @@ static bool is_semaphore(const struct case_at *at)
 }
 
 /* Decides by the contents of memory: only locks that name an existing thread, and semaphores. */
-static bool explain_shape(const struct case_at *at)
+static bool explain_shape(const struct futex_wait *at)
 {
     if (at->call->operation == FUTEX_OP_WAIT_BITSET) {
         bool writes = at->call->value == 2 || at->call->address % 8 != 0;
@@ -349,8 +351,8 @@ static bool explain_shape(const struct case_at *at)
 static bool explain_glibc(struct process_snapshot *snapshot, uint32_t thread)
 {
     const struct snapshot_thread *waiter = snapshot_thread(snapshot, thread);
-    struct case_at at = {snapshot,      thread, waiter, snapshot_target(snapshot, waiter->process),
-                         &waiter->call, false};
+    struct futex_wait at = {
+        snapshot, thread, waiter, snapshot_target(snapshot, waiter->process), &waiter->call, false};
     bool raw;
     if (!waiter->sleeps || waiter->call.kind != CALL_FUTEX ||
         target_maps(at.target, "/ld-musl-")) /* another C library, with other layouts */

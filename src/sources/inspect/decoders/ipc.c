@@ -60,20 +60,22 @@ static bool explain_semop(struct process_snapshot *snapshot, uint32_t thread)
     if (holder != SNAPSHOT_NONE)
         snapshot_add_holds(
             snapshot, holder, lock, INCIDENT_UNIT, WORD_LIKELY,
-            snapshot_format(snapshot, "the last operation on it was one of process %d", last));
+            snapshot_format(snapshot, "the last operation on it was made by process %d", last));
     else
-        snapshot_set_unknown(snapshot, thread,
-                             "waits for a System V semaphore, which anybody may raise who may open "
-                             "it: 'ipcs -s' lists them",
-                             false);
+        snapshot_set_unknown(
+            snapshot, thread,
+            "waits for a System V semaphore, which any process with access may raise: "
+            "'ipcs -s' lists them",
+            false);
     return true;
 }
 
 /* ------------------------------------------------------------------ message queues */
 
 /* Adds holds for the processes that have the queue open and could end the wait. */
-static void hold_queue(struct process_snapshot *snapshot, const struct snapshot_thread *waiter,
-                       uint32_t lock, uint64_t inode, bool to_write)
+static void add_queue_holders(struct process_snapshot *snapshot,
+                              const struct snapshot_thread *waiter, uint32_t lock, uint64_t inode,
+                              bool to_write)
 {
     for (uint32_t i = 0; i < snapshot_target_count(snapshot); i++) {
         uint32_t pid = snapshot_target(snapshot, i)->seen_pid;
@@ -81,7 +83,7 @@ static void hold_queue(struct process_snapshot *snapshot, const struct snapshot_
             !open_file_has(pid, inode, to_write ? OPEN_FILE_WRITES : OPEN_FILE_READS))
             continue;
         snapshot_add_holds(snapshot, i, lock, to_write ? INCIDENT_SIGNAL : INCIDENT_EXCLUSIVE,
-                           WORD_LIKELY, "has the queue open; another process could open it, too");
+                           WORD_LIKELY, "has the queue open; another process could also open it");
     }
 }
 
@@ -103,10 +105,10 @@ static bool explain_queue(struct process_snapshot *snapshot, uint32_t thread, bo
             .name = snapshot_format(snapshot, "message queue %s%s", link, sends ? ", full" : "")});
     snapshot_add_wait(snapshot, thread, lock, sends ? INCIDENT_EXCLUSIVE : INCIDENT_SIGNAL);
     if (!snapshot_is_held(snapshot, lock))
-        hold_queue(snapshot, waiter, lock, inode, !sends);
+        add_queue_holders(snapshot, waiter, lock, inode, !sends);
     if (!snapshot_is_held(snapshot, lock))
         snapshot_set_unknown(snapshot, thread,
-                             "waits at a message queue that no other process looked at has open",
+                             "waits at a message queue that no other inspected process has open",
                              false);
     return true;
 }

@@ -161,7 +161,8 @@ static bool needs_receiver(const struct asking *asking, const struct mpi_item *i
 
 enum arrival { ARRIVAL_CAME, ARRIVAL_MISSING, ARRIVAL_UNKNOWN };
 
-static enum arrival has_come(const struct rank *member, uint64_t group, const struct mpi_item *item)
+static enum arrival has_arrived(const struct rank *member, uint64_t group,
+                                const struct mpi_item *item)
 {
     if (!rank_is_clear(member))
         return ARRIVAL_UNKNOWN;
@@ -203,7 +204,7 @@ static bool needs_members(const struct asking *asking, const struct mpi_item *it
         if (member == own->rank)
             continue;
         enum arrival arrival =
-            has_come(ranks_find(asking->ranks, own->world, member), group->id, item);
+            has_arrived(ranks_find(asking->ranks, own->world, member), group->id, item);
         if (arrival == ARRIVAL_UNKNOWN || (arrival == ARRIVAL_MISSING && !add_rank(need, member)))
             return false;
     }
@@ -214,8 +215,8 @@ static bool needs_members(const struct asking *asking, const struct mpi_item *it
 /* ------------------------------------------------------------------ a call */
 
 /* Returns whether this operation cannot complete before another rank acts. */
-static bool needs_somebody(const struct asking *asking, const struct mpi_item *item,
-                           struct need *need)
+static bool needs_other_rank(const struct asking *asking, const struct mpi_item *item,
+                             struct need *need)
 {
     *need = (struct need){.word = WORD_PROVED};
     if (item->group >= MPI_GROUPS)
@@ -256,7 +257,7 @@ static bool needs_all(const struct asking *asking, const struct mpi_slot *slot, 
     struct need one;
     for (uint32_t i = 0; i < slot->count && i < MPI_ITEMS; i++) {
         if ((is_buffered(&slot->items[i]) && slot->count > 1) ||
-            !needs_somebody(asking, &slot->items[i], &one))
+            !needs_other_rank(asking, &slot->items[i], &one))
             continue;
         bool each = one.wanted == one.count, first = !all->count;
         if (!first && (!each || all->wanted != all->count))
@@ -278,7 +279,7 @@ static bool needs_receivers(const struct asking *asking, const struct mpi_slot *
     for (uint32_t i = 0; i < slot->count; i++) {
         if (slot->count > MPI_ITEMS)
             return false;
-        if (is_buffered(&slot->items[i]) && needs_somebody(asking, &slot->items[i], &one)) {
+        if (is_buffered(&slot->items[i]) && needs_other_rank(asking, &slot->items[i], &one)) {
             if (!merge_needs(all, &one))
                 return false;
         } else {
@@ -297,7 +298,7 @@ static bool needs_of(const struct asking *asking, const struct mpi_slot *slot, s
         /* One item is enough to complete the call: none of them may be able to. */
         struct need one;
         for (uint32_t i = 0; i < slot->count; i++)
-            if (slot->count > MPI_ITEMS || !needs_somebody(asking, &slot->items[i], &one) ||
+            if (slot->count > MPI_ITEMS || !needs_other_rank(asking, &slot->items[i], &one) ||
                 !merge_needs(need, &one))
                 return false;
         need->wanted = 1;
@@ -322,7 +323,7 @@ static const char *call_name(uint32_t call)
     return call < MPI_CALL_COUNT ? call_names[call] : "MPI";
 }
 
-/* Returns the name of what the item waits for: "message of rank 1, tag 7". */
+/* Returns the name of what the item waits for: "message from rank 1, tag 7". */
 static const char *item_name(struct process_snapshot *snapshot, const struct rank *rank,
                              const struct mpi_item *item)
 {
@@ -339,7 +340,7 @@ static const char *item_name(struct process_snapshot *snapshot, const struct ran
     if (item->group != 0)
         snprintf(where, sizeof where, ", %.48s", group->name);
     bool sends = is_buffered(item) || item->kind == MPI_ITEM_SYNCHRONOUS;
-    return snapshot_format(snapshot, "%s %s%s%s", sends ? "receive by" : "message of", whom, tag,
+    return snapshot_format(snapshot, "%s %s%s%s", sends ? "receive by" : "message from", whom, tag,
                            where);
 }
 
@@ -349,8 +350,8 @@ static const char *slot_name(struct process_snapshot *snapshot, const struct ran
     if (slot->count == 1)
         return item_name(snapshot, rank, &slot->items[0]);
     if (need->count == 1)
-        return snapshot_format(snapshot, "message of or to rank %u", need->ranks[0]);
-    return snapshot_format(snapshot, "messages of or to %s%u ranks",
+        return snapshot_format(snapshot, "message from or to rank %u", need->ranks[0]);
+    return snapshot_format(snapshot, "messages from or to %s%u ranks",
                            need->wanted < need->count ? "one of " : "", need->count);
 }
 
@@ -386,8 +387,8 @@ static bool may_call(const struct rank *rank, uint32_t tid)
 }
 
 /* Adds holds for the threads of the rank that may call MPI. False: it never calls MPI again. */
-static bool hold_rank(struct process_snapshot *snapshot, const struct rank *rank, uint32_t lock,
-                      uint32_t mode)
+static bool add_rank_holders(struct process_snapshot *snapshot, const struct rank *rank,
+                             uint32_t lock, uint32_t mode)
 {
     bool any = false;
     if (!rank || rank->process == SNAPSHOT_NONE || rank->record->state == MPI_STATE_LEFT)
@@ -419,12 +420,12 @@ static void add_wait(struct process_snapshot *snapshot, const struct asking *ask
     snapshot_add_wait(snapshot, thread, lock, need->sends ? (uint32_t)INCIDENT_EXCLUSIVE : mode);
     snapshot_add_wait_evidence(
         snapshot, thread, need->word,
-        polls(slot)
-            ? snapshot_format(snapshot, "polls with %s, %u times in vain", call, slot->polls)
-            : snapshot_format(snapshot, "in %s", call));
+        polls(slot) ? snapshot_format(snapshot, "polls with %s, %u times without success", call,
+                                      slot->polls)
+                    : snapshot_format(snapshot, "in %s", call));
     for (uint32_t i = 0; i < need->count; i++)
-        able += hold_rank(snapshot, ranks_find(asking->ranks, rank->record->world, need->ranks[i]),
-                          lock, mode);
+        able += add_rank_holders(
+            snapshot, ranks_find(asking->ranks, rank->record->world, need->ranks[i]), lock, mode);
     if (able < need->wanted) {
         snapshot_set_owner(snapshot, lock, SNAPSHOT_NONE, need->ranks[0], NULL);
         snapshot_add_hold(snapshot, SNAPSHOT_GONE, lock, mode, need->word, NULL);

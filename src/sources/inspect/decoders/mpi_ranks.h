@@ -6,8 +6,9 @@
 
 #include <stddef.h>
 
-#define NEED_MOST 512 /* limit of ranks that one call may wait for; beyond it, nothing is claimed  \
-                       */
+#define NEED_MOST                                                                                  \
+    512 /* limit of ranks that one call may wait for; beyond it, nothing is claimed                \
+         */
 
 struct rank {
     uint32_t process; /* SNAPSHOT_NONE: the rank has ended, and its record remains */

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <time.h>
 
-#define GLANCES      50  /* in total, of threads that were awake */
+#define POLLS_MOST   50  /* in total, of threads that were awake */
 #define STACK_WORDS  512 /* of the C stack, searched for a lock */
 #define NAME_MOST    96
 #define CALLERS_MOST 5 /* Condition.wait and its callers */
@@ -68,10 +68,10 @@ static const struct python_gil *gil_at(const struct python *python, const struct
  * for the GIL. */
 static bool catch_waiter(struct python *python, struct target_thread *thread)
 {
-    while (!python->target->core && python->glances < GLANCES) {
+    while (!python->target->core && python->polls < POLLS_MOST) {
         struct sleep_call call;
-        python->glances++;
-        if (!target_glance(python->target, thread))
+        python->polls++;
+        if (!target_poll(python->target, thread))
             return false;
         if (sleep_call(python->target, thread, &call))
             return gil_at(python, &call) != NULL;
@@ -172,7 +172,7 @@ static void settle_python(struct process_snapshot *snapshot)
     for (uint32_t process = 0; process < snapshot_target_count(snapshot); process++) {
         struct python *python = python_of(snapshot_target(snapshot, process));
         if (python)
-            python->glances = 0;
+            python->polls = 0;
         for (size_t i = 0; python && !python->target->core && i < python->gil_count; i++)
             settle_gil(snapshot, process, python, &python->gils[i]);
     }
@@ -303,7 +303,7 @@ static const char *condition_use(struct python *python, const struct python_fram
     } uses[] = {
         {"/threading.py", "acquire", "threading.Semaphore"},
         {"/threading.py", "_wait", "threading.Barrier"},
-        {"/queue.py", "put", "room in a queue.Queue"},
+        {"/queue.py", "put", "space in a queue.Queue"},
         {"/queue.py", "join", "the tasks of a queue.Queue"},
         {"/concurrent/futures/_base.py", NULL, "a concurrent.futures.Future"},
     };
@@ -460,7 +460,7 @@ static void add_line(struct process_snapshot *snapshot, struct python *python, u
 }
 
 /* Each call of the interpreter loop has run the frames up to the next one that C code called. */
-static void tell_lines(struct process_snapshot *snapshot, uint32_t thread)
+static void add_script_lines(struct process_snapshot *snapshot, uint32_t thread)
 {
     const struct snapshot_thread *of = snapshot_thread(snapshot, thread);
     struct python *python = python_of(snapshot_target(snapshot, of->process));
@@ -507,5 +507,5 @@ const struct decoder decoder_python = {
     .explain = explain_python,
     .finish = finish_python,
     .settle = settle_python,
-    .lines = tell_lines,
+    .lines = add_script_lines,
 };

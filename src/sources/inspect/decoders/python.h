@@ -76,7 +76,7 @@ struct python {
         enum python_type type;
     } types[PYTHON_TYPES];
     size_t type_count;
-    unsigned glances; /* polls of threads that were awake, in this snapshot */
+    unsigned polls; /* polls of threads that were awake, in this snapshot */
 };
 
 struct python_frame {

@@ -69,15 +69,15 @@ static void set_layout(struct python_layout *layout, unsigned minor)
 /* ------------------------------------------------------------------ _Py_DebugOffsets */
 
 enum {
-    SAID_SIZE = 584,
-    SAID_VERSION = 8,
-    SAID_FREE_THREADED = 16,
-    SAID_GIL = 120,
-    SAID_GIL_LOCKED = 136,
-    SAID_GIL_HOLDER = 144,
+    DEBUG_OFFSETS_SIZE = 584,
+    DEBUG_OFFSETS_VERSION = 8,
+    DEBUG_OFFSETS_FREE_THREADED = 16,
+    DEBUG_OFFSETS_GIL = 120,
+    DEBUG_OFFSETS_GIL_LOCKED = 136,
+    DEBUG_OFFSETS_GIL_HOLDER = 144,
 };
 
-static uint64_t said_at(const unsigned char *table, size_t at)
+static uint64_t offset_at(const unsigned char *table, size_t at)
 {
     uint64_t value;
     memcpy(&value, table + at, sizeof value);
@@ -85,22 +85,23 @@ static uint64_t said_at(const unsigned char *table, size_t at)
 }
 
 /* A build without a GIL has other layouts, and is not supported. */
-static bool take_said(struct python *python, const unsigned char *table)
+static bool read_debug_offsets(struct python *python, const unsigned char *table)
 {
     struct python_layout *layout = &python->layout;
     set_layout(layout, LAST_MINOR);
-    if (said_at(table, SAID_VERSION) >> 16 != 0x030d || said_at(table, SAID_FREE_THREADED))
+    if (offset_at(table, DEBUG_OFFSETS_VERSION) >> 16 != 0x030d ||
+        offset_at(table, DEBUG_OFFSETS_FREE_THREADED))
         return false;
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
-        uint64_t value = fields[i].in_table ? said_at(table, fields[i].in_table) : 0;
+        uint64_t value = fields[i].in_table ? offset_at(table, fields[i].in_table) : 0;
         if (value > UINT16_MAX)
             return false;
         if (fields[i].in_table)
             set_field(layout, i, value);
     }
-    uint64_t gil = said_at(table, SAID_GIL);
-    layout->gil_holder = (uint16_t)(said_at(table, SAID_GIL_HOLDER) - gil);
-    layout->gil_locked = (uint16_t)(said_at(table, SAID_GIL_LOCKED) - gil);
+    uint64_t gil = offset_at(table, DEBUG_OFFSETS_GIL);
+    layout->gil_holder = (uint16_t)(offset_at(table, DEBUG_OFFSETS_GIL_HOLDER) - gil);
+    layout->gil_locked = (uint16_t)(offset_at(table, DEBUG_OFFSETS_GIL_LOCKED) - gil);
     return layout->gil_holder < 64 && layout->gil_locked < 64;
 }
 
@@ -131,11 +132,11 @@ static unsigned find_minor(struct target *target, const char *module)
 
 static bool find_layout(struct python *python, const char *module)
 {
-    unsigned char table[SAID_SIZE];
+    unsigned char table[DEBUG_OFFSETS_SIZE];
     if (!target_read_all(python->target, python->runtime, table, sizeof table))
         return false;
     if (memcmp(table, "xdebugpy", 8) == 0)
-        return take_said(python, table);
+        return read_debug_offsets(python, table);
     unsigned minor = find_minor(python->target, module);
     if (minor < FIRST_MINOR || minor >= LAST_MINOR)
         return false;
@@ -268,7 +269,7 @@ static int compare_threads(const void *a, const void *b)
 bool python_refresh(struct python *python)
 {
     uint64_t interpreter = 0;
-    python->thread_count = python->gil_count = python->glances = 0;
+    python->thread_count = python->gil_count = python->polls = 0;
     bool done = target_read_u64(python->target, python->runtime + python->layout.interpreters,
                                 &interpreter);
     for (unsigned i = 0; done && interpreter && i < INTERPRETERS_MOST; i++)

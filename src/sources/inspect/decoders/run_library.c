@@ -31,7 +31,7 @@ static bool explain_watcher(struct process_snapshot *snapshot, uint32_t thread)
         return false;
     snapshot_set_busy(
         snapshot, thread,
-        "is inside the watcher of 'gordian run', and waits for no lock of the program");
+        "is inside the library of 'gordian run', and waits for no lock of the program");
     return true;
 }
 

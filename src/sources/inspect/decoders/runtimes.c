@@ -34,14 +34,14 @@ static const char *runtime_of(struct process_snapshot *snapshot, struct target *
     if (target_maps(target, "/libjvm.so")) {
         target->runtime = TARGET_JAVA;
         return snapshot_format(snapshot,
-                               "belongs to a Java virtual machine, whose locks are its own: "
-                               "'jstack %u' names their deadlocks",
+                               "belongs to a Java virtual machine, which has its own locks: "
+                               "use 'jstack %u' to find its deadlocks",
                                target->seen_pid);
     }
     if (has_go_mark(snapshot, target)) {
         target->runtime = TARGET_GO;
         return snapshot_format(snapshot,
-                               "belongs to a Go program, whose goroutines and locks are its own: "
+                               "belongs to a Go program, which has its own goroutines and locks: "
                                "'kill -QUIT %u' ends it with a dump of all goroutines",
                                target->seen_pid);
     }

@@ -11,7 +11,7 @@
 #define RUNNERS_MOST 64
 
 /* Returns whether a thread of the process sleeps for a lock or for the end of a thread. */
-static bool somebody_waits(const struct process_snapshot *snapshot, uint32_t process)
+static bool any_thread_waits(const struct process_snapshot *snapshot, uint32_t process)
 {
     for (uint32_t i = SNAPSHOT_NONE; snapshot_next_thread(snapshot, process, &i);) {
         const struct snapshot_lock *lock = snapshot_awaited_lock(snapshot, i);
@@ -72,7 +72,7 @@ static void finish_spin(struct process_snapshot *snapshot)
         const struct snapshot_thread *thread = snapshot_thread(snapshot, i);
         bool core = snapshot_target(snapshot, thread->process)->core;
         if (thread->sleeps || thread->is.activity != TARGET_RUNS || looked == RUNNERS_MOST ||
-            (!core && !snapshot_stop_ms(snapshot)) || !somebody_waits(snapshot, thread->process))
+            (!core && !snapshot_stop_ms(snapshot)) || !any_thread_waits(snapshot, thread->process))
             continue;
         looked++;
         uint64_t address = spins_at(snapshot, i);
@@ -81,7 +81,7 @@ static void finish_spin(struct process_snapshot *snapshot)
         uint32_t lock = snapshot_add_lock(snapshot, thread->process, address, INCIDENT_SPIN);
         snapshot_add_wait(snapshot, i, lock, INCIDENT_EXCLUSIVE);
         snapshot_add_wait_evidence(snapshot, i, WORD_LIKELY,
-                                   "runs in pthread_spin_lock, looked at twice");
+                                   "runs in pthread_spin_lock, at both of two stops");
         snapshot_set_spinning(snapshot, i);
     }
 }

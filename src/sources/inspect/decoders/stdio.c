@@ -94,7 +94,7 @@ static bool explain_malloc(struct process_snapshot *snapshot, uint32_t thread)
         snapshot_add_hold(snapshot, thread, lock, INCIDENT_EXCLUSIVE, WORD_LIKELY, evidence);
     else
         snapshot_set_unknown(snapshot, thread,
-                             "waits for a lock of malloc's, which does not say who has it", false);
+                             "waits for a lock of malloc, which does not store its owner", false);
     return true;
 }
 

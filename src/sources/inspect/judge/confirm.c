@@ -172,12 +172,12 @@ static enum confirm weigh_others(const struct report *report, const struct targe
     if (is_posted(report) && is_python(target))
         return CONFIRM_LEFT;
     if (is_posted(report) && facts_handlers(target)) {
-        snprintf(why, size, "the program has handlers for signals, and one may post a semaphore");
+        snprintf(why, size, "the program has signal handlers, and one may post a semaphore");
         return CONFIRM_DOUBTED;
     }
     for (size_t i = 0; i < target->thread_count && report_has_open_wait(report); i++)
         if (!is_listed(report, target->threads[i].tid)) {
-            snprintf(why, size, "thread %u is not part of it, and could still act",
+            snprintf(why, size, "thread %u is outside the deadlock, and could still act",
                      target->threads[i].tid);
             return CONFIRM_DOUBTED;
         }

@@ -86,7 +86,7 @@ static gordian_status add_resource(struct judgement *judgement, uint32_t lock, u
 }
 
 /* An ended thread never releases anything: it is a process that waits for itself. */
-static gordian_status add_gone(struct judgement *judgement, gordian_error *error)
+static gordian_status add_ended(struct judgement *judgement, gordian_error *error)
 {
     uint32_t resource;
     TRY(add_process(judgement, SNAPSHOT_GONE, &judgement->gone, error));
@@ -124,7 +124,7 @@ static gordian_status add_lock(struct judgement *judgement, uint32_t index, gord
         if (!counts_hold(judgement, snapshot_edge(snapshot, i)))
             continue;
         if (holder == SNAPSHOT_GONE && judgement->gone == SNAPSHOT_NONE)
-            TRY(add_gone(judgement, error));
+            TRY(add_ended(judgement, error));
         uint32_t process =
             holder == SNAPSHOT_GONE ? judgement->gone : judgement->process_of[holder];
         if (process != SNAPSHOT_NONE)
@@ -364,7 +364,7 @@ static bool take_knot(struct judgement *judgement, struct inspect_finding *findi
 }
 
 /* Returns whether one of these threads is part of an earlier, better known finding. */
-static bool is_told(const struct judgement *judgement, const gordian_part *part)
+static bool is_reported(const struct judgement *judgement, const gordian_part *part)
 {
     const struct inspect_findings *findings = judgement->findings;
     for (size_t i = 0; i < findings->count; i++)
@@ -391,15 +391,16 @@ static const char *argue(const struct judgement *judgement, const struct inspect
     struct process_snapshot *snapshot = judgement->snapshot;
     const struct target *target =
         snapshot_target(snapshot, snapshot_thread(snapshot, finding->members[0])->process);
-    const char *looked = target->core ? "in the core" : "looked at twice, nothing moved";
+    const char *looked = target->core ? "in the core" : "checked twice, nothing moved";
     if (waits_for_ranks(snapshot, finding))
-        return "Who waits for whom is from what each rank has written down: what it sent, what it "
-               "received, which calls it is in (looked at twice, none of them has moved).";
+        return "The waits are derived from the record of each rank: what it sent, what it "
+               "received, "
+               "which calls it is in (checked twice, no rank has moved).";
     const char *argument =
-        anybody ? "Every thread of the process sleeps without end in what only another one of them "
-                  "can end"
+        anybody ? "Every thread of the process sleeps without a time limit, in a wait that only "
+                  "another one of them can end"
         : judgement->word == WORD_LIKELY
-            ? "Some holders are not named by the locks; how each was found is said below"
+            ? "Some holders are not stored in the locks; the evidence for each is given below"
             : "The owners are read from the locks themselves";
     if (policy->word == POLICY_LIKELY && judgement->word == WORD_PROVED)
         return snapshot_format(snapshot, "%s (%s). Not proved: %s.", argument, looked, policy->why);
@@ -407,7 +408,7 @@ static const char *argue(const struct judgement *judgement, const struct inspect
 }
 
 /* A likely finding becomes proved if no thread is left that could act. */
-static void confirm_told(struct judgement *judgement, const gordian_part *part, bool ends)
+static void confirm_reported(struct judgement *judgement, const gordian_part *part, bool ends)
 {
     struct inspect_findings *findings = judgement->findings;
     for (size_t i = 0; i < findings->count; i++)
@@ -416,8 +417,9 @@ static void confirm_told(struct judgement *judgement, const gordian_part *part, 
                 findings->list[i].word = WORD_PROVED;
                 findings->list[i].ends = ends;
                 findings->list[i].note =
-                    "Every thread of the process sleeps without end in what only another one of "
-                    "them can end: nobody is left to act. Who has what was found as is said below.";
+                    "Every thread of the process sleeps without a time limit, in a wait that only "
+                    "another one of them can end: no thread is left to act. The evidence for each "
+                    "holder is given below.";
             }
 }
 
@@ -512,9 +514,9 @@ static bool take_part(struct judgement *judgement, const gordian_part *part)
         return false;
     if (policy.word == POLICY_NOTHING)
         return true;
-    if (is_told(judgement, part)) {
+    if (is_reported(judgement, part)) {
         if (judgement->whole && policy.word == POLICY_PROVED)
-            confirm_told(judgement, part, policy.ends);
+            confirm_reported(judgement, part, policy.ends);
         return true;
     }
     struct inspect_finding *finding = add_finding(judgement, INCIDENT_DEADLOCK);
@@ -542,14 +544,15 @@ static bool take_orphan(struct judgement *judgement, uint32_t thread, uint32_t l
         return false;
     if (is_mpi(snapshot, lock)) {
         finding->ends = policy.ends;
-        finding->note = "A rank that is waited for has left: it has ended, or is behind "
-                        "MPI_Finalize.";
+        finding->note = "A rank that another one waits for has left: it has ended, or has "
+                        "completed MPI_Finalize.";
         return true;
     }
     finding->word = policy.word == POLICY_LIKELY ? WORD_LIKELY : WORD_PROVED;
     finding->ends = policy.ends;
-    finding->note = "The owner is no thread of the process: it has ended, or stayed behind in the "
-                    "process that this one was forked from.";
+    finding->note =
+        "The owner is no thread of the process: it has ended, or belongs to the process "
+        "that this one was forked from.";
     if (policy.word == POLICY_LIKELY)
         finding->note = snapshot_format(snapshot, "%s Not proved: %s.", finding->note, policy.why);
     return true;

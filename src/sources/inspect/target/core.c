@@ -292,8 +292,8 @@ static gordian_status take_segment(struct core *core, const Elf64_Phdr *part, go
         if (part->p_offset > core->size || part->p_filesz > core->size - part->p_offset ||
             part->p_filesz > NOTES_MOST)
             return not_a_core(core,
-                              "is cut short: not even the list of its threads is there. Was "
-                              "the disk full, or 'ulimit -c' too small?",
+                              "is truncated, and the list of its threads is missing: check "
+                              "whether the disk is full, or 'ulimit -c' too small",
                               error);
         core->notes = memory_alloc(&target->memory, part->p_filesz + 1);
         if (!core->notes)
@@ -316,18 +316,18 @@ static gordian_status read_header(struct core *core, Elf64_Ehdr *header, gordian
     if (!S_ISREG(about.st_mode) ||
         pread(core->fd, header, sizeof *header, 0) != (ssize_t)sizeof *header ||
         memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
-        return not_a_core(core, "is no core file (and no number of a process)", error);
+        return not_a_core(core, "is not a core file (and not a process ID)", error);
     if (header->e_ident[EI_CLASS] != ELFCLASS64)
-        return not_a_core(core, "is a file of 32 bits; only cores of 64 can be inspected", error);
+        return not_a_core(core, "is a 32-bit file: only 64-bit cores can be inspected", error);
     if (header->e_type != ET_CORE)
         return not_a_core(core,
-                          "is a program, not a core of one: give the core, and this with "
+                          "is a program, not a core: give the core, and the program with "
                           "--exe",
                           error);
     if ((header->e_machine != EM_X86_64 && header->e_machine != EM_AARCH64) ||
         header->e_ident[EI_DATA] != ELFDATA2LSB)
         return not_a_core(core,
-                          "is a core of another processor; those of x86-64 and aarch64 can "
+                          "is a core of another processor: only those of x86-64 and aarch64 can "
                           "be inspected",
                           error);
     core->target.machine = header->e_machine;
@@ -374,7 +374,8 @@ static gordian_status check_program(struct core *core, const char *exe, gordian_
     struct image_id ours, theirs;
     uint32_t machine;
     if (!image_file_id(exe, &ours, &machine))
-        return fail(error, GORDIAN_STATUS_INPUT, "--exe: '%s' is no program that can be read", exe);
+        return fail(error, GORDIAN_STATUS_INPUT, "--exe: '%s' is not a program, or not readable",
+                    exe);
     if (machine != core->target.machine)
         return fail(error, GORDIAN_STATUS_INPUT,
                     "--exe: '%s' is a program for another processor than the core's", exe);
@@ -385,7 +386,7 @@ static gordian_status check_program(struct core *core, const char *exe, gordian_
         hex_of(&theirs, want, sizeof want);
         return fail(error, GORDIAN_STATUS_INPUT,
                     "'%s' is a core of another program than '%s': its build-id is %s, the "
-                    "program's %s; give the right one with --exe",
+                    "program's is %s: give the right program with --exe",
                     core->path, exe, want, *have ? have : "missing");
     }
     return GORDIAN_OK;
@@ -393,7 +394,7 @@ static gordian_status check_program(struct core *core, const char *exe, gordian_
 
 /* A file on this disk that is another build than the mapped one must not be read. Its path is
  * replaced with one that no file has. */
-static bool drop_strangers(struct core *core)
+static bool drop_other_builds(struct core *core)
 {
     struct target *target = &core->target;
     for (size_t i = 0; i < target->mapping_count; i++) {
@@ -534,7 +535,7 @@ static gordian_status settle_core(struct core *core, const char *exe, gordian_er
         status = check_program(core, exe, error);
     if (status != GORDIAN_OK)
         return status;
-    if (!drop_strangers(core) || !add_segments(core))
+    if (!drop_other_builds(core) || !add_segments(core))
         return fail_memory(error);
     status = write_maps(core, error);
     for (size_t i = 0; i < target->thread_count && target->machine == EM_AARCH64; i++) {
@@ -559,8 +560,8 @@ static gordian_status read_core(struct core *core, const char *exe, const char *
         (sysroot && !target_set_text(&target->root, sysroot)))
         return fail_memory(error);
     if (target->thread_count == 0)
-        return not_a_core(core, "has no threads in it: it is cut short, or no core of a process",
-                          error);
+        return not_a_core(
+            core, "contains no threads: it is truncated, or not the core of a process", error);
     target_sort_threads(target);
     if (!take_maps(target, &core->maps))
         return fail_memory(error);

@@ -240,7 +240,7 @@ static gordian_status list_asleep(struct target *target, gordian_error *error)
     for (size_t i = 0; i < count && status == GORDIAN_OK; i++) {
         struct target_thread *now = target_thread(target, before[i].tid);
         while (before[i].activity == TARGET_SLEEPS && now && now->activity != TARGET_SLEEPS &&
-               clock_ns() < until && target_glance(target, now))
+               clock_ns() < until && target_poll(target, now))
             nanosleep(&(struct timespec){0, 1000000}, NULL);
     }
     memory_free(&target->memory, before);

@@ -170,7 +170,7 @@ static bool read_thread(struct target *target, uint32_t tid)
     return true;
 }
 
-static bool live_glance(struct target *target, struct target_thread *thread)
+static bool live_poll(struct target *target, struct target_thread *thread)
 {
     char text[4096];
     struct target_thread now = {.seen_tid = thread->seen_tid};
@@ -229,10 +229,9 @@ static gordian_status list_failure(const struct target *target, int failure, gor
         return refuse_look(target, error);
     if (proc_stat(target->seen_pid, text) && !proc_living(target->seen_pid))
         return fail(error, GORDIAN_STATUS_INPUT,
-                    "process %u is a zombie: it has ended, and its parent has not asked how; "
-                    "nothing of it can be inspected",
+                    "process %u is a zombie: it has ended, and cannot be inspected",
                     target->seen_pid);
-    return fail(error, GORDIAN_STATUS_INPUT, "process %u has ended meanwhile", target->seen_pid);
+    return fail(error, GORDIAN_STATUS_INPUT, "process %u has ended", target->seen_pid);
 }
 
 /* Sets the paths of its program, root and mapped files. */
@@ -430,7 +429,7 @@ static const struct target_ops live_ops = {
     .read = live_read,
     .registers = live_registers,
     .ask = live_ask,
-    .glance = live_glance,
+    .poll = live_poll,
     .remap = live_remap,
 };
 
@@ -450,7 +449,7 @@ static gordian_status read_machine(struct target *target, gordian_error *error)
         return list_failure(target, ESRCH, error);
     if (count == sizeof head && memcmp(head, ELFMAG, SELFMAG) == 0 && head[EI_CLASS] == ELFCLASS32)
         return fail(error, GORDIAN_STATUS_INPUT,
-                    "process %u is a program of 32 bits; only those of 64 can be inspected",
+                    "process %u is a 32-bit program: only 64-bit programs can be inspected",
                     target->seen_pid);
 #if defined(__x86_64__)
     target->machine = EM_X86_64;
@@ -490,19 +489,19 @@ static gordian_status open_process(struct target *target, gordian_error *error)
     if (proc_read(text, sizeof text, "/proc/%u/status", pid) <= 0 &&
         (errno == EMFILE || errno == ENFILE))
         return fail(error, GORDIAN_STATUS_IO,
-                    "cannot look at process %u: no file descriptor is left", pid);
+                    "cannot inspect process %u: no file descriptor is left", pid);
     if (!text[0])
         return fail(error, GORDIAN_STATUS_INPUT, "there is no process %u", pid);
     if (proc_number(text, "Tgid:", 10) != pid)
         return fail(error, GORDIAN_STATUS_INPUT,
-                    "%u is a thread of process %" PRIu64 ": inspect that", pid,
+                    "%u is a thread of process %" PRIu64 ": inspect that process", pid,
                     proc_number(text, "Tgid:", 10));
     target->through = proc_living(pid);
     if (!target->through)
         return list_failure(target, 0, error);
     if (proc_is_kernel(pid))
         return fail(error, GORDIAN_STATUS_INPUT,
-                    "process %u is a thread of the kernel: it has no program to inspect", pid);
+                    "process %u is a kernel thread: it has no program to inspect", pid);
     target->pid = innermost_number(text, "NSpid:", pid);
     return open_parts(target, error);
 }

@@ -14,7 +14,7 @@ gordian_status rights_say(const struct rights *rights, gordian_error *error)
     if (rights->yama_scope == 3)
         return fail(error, GORDIAN_STATUS_INPUT,
                     "process %u may not be inspected: kernel.yama.ptrace_scope is 3, which forbids "
-                    "it to everybody until the next boot; take a core instead (kill -QUIT)",
+                    "it for all users until the next boot; take a core instead (kill -QUIT)",
                     pid);
     if (rights->user == 0 && !rights->may_trace)
         return fail(
@@ -38,8 +38,8 @@ gordian_status rights_say(const struct rights *rights, gordian_error *error)
                     "the namespace in which it was started",
                     pid);
     return fail(error, GORDIAN_STATUS_INPUT,
-                "process %u may not be inspected: it runs with raised privileges or does not want "
-                "to be traced; inspect it as root (sudo)",
+                "process %u may not be inspected: it runs with raised privileges or refuses to be "
+                "traced; inspect it as root (sudo)",
                 pid);
 }
 

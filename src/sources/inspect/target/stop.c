@@ -80,7 +80,7 @@ bool stop_put_set(pid_t tid, uintptr_t kind, void *set, size_t size)
 /* When the thread continues, the kernel decides by the result of the call what follows. This
  * result, internal to the kernel, means EINTR if a handler will run, and otherwise a restart of the
  * same call. */
-static void call_again(uint32_t pid, pid_t tid, int signal)
+static void restart_call(uint32_t pid, pid_t tid, int signal)
 {
     enum { RESTART_WITHOUT_HANDLER = 514, RESTART_THE_REST = 516, POLL = 7 };
     struct user_regs_struct registers;
@@ -142,7 +142,7 @@ static bool first_argument(uint32_t pid, pid_t tid, uint64_t number, uint64_t *f
 
 /* Here the kernel has already decided what follows the call. After EINTR, move the thread back to
  * the instruction of the call, unless a handler is about to run. */
-static void call_again(uint32_t pid, pid_t tid, int signal)
+static void restart_call(uint32_t pid, pid_t tid, int signal)
 {
     struct user_regs_struct registers;
     size_t size = sizeof registers;
@@ -160,10 +160,10 @@ static void call_again(uint32_t pid, pid_t tid, int signal)
 
 /* A thread that has not stopped yet can be released only once it has. It stops soon, or it has
  * ended. */
-static void let_go(uint32_t pid, pid_t tid, int signal)
+static void release_thread(uint32_t pid, pid_t tid, int signal)
 {
     do
-        call_again(pid, tid, signal);
+        restart_call(pid, tid, signal);
     while (ptrace(PTRACE_DETACH, tid, NULL, (void *)(intptr_t)signal) != 0 && errno == ESRCH &&
            await_stop(tid, clock_ns() + 1000000000u, &signal));
 }
@@ -215,7 +215,7 @@ static void stop_now(struct stop *stop)
         copy_stack(stop);
     if (stop->size > 0 && stop->ask && !signal)
         ask_stopped(stop->ask, stop->pid, stop->tid);
-    let_go(stop->pid, stop->tid, signal);
+    release_thread(stop->pid, stop->tid, signal);
 }
 
 /* A new session: signals to the process group (from a terminal, from timeout(1)) do not reach it.

@@ -230,9 +230,9 @@ bool target_remap(struct target *target, bool *other)
     return !target->ops->remap || target->ops->remap(target, other);
 }
 
-bool target_glance(struct target *target, struct target_thread *thread)
+bool target_poll(struct target *target, struct target_thread *thread)
 {
-    return target->ops->glance && target->ops->glance(target, thread);
+    return target->ops->poll && target->ops->poll(target, thread);
 }
 
 /* ------------------------------------------------------------------ registers */

@@ -123,7 +123,7 @@ struct target_ops {
     /* Reads the mappings again, if they can change. `other`: there is other code than before. */
     bool (*remap)(struct target *target, bool *other);
     /* Reads what one thread does now. False: it has ended, or this is a core. */
-    bool (*glance)(struct target *target, struct target_thread *thread);
+    bool (*poll)(struct target *target, struct target_thread *thread);
     void (*close)(struct target *target);
 };
 
@@ -151,7 +151,7 @@ bool target_registers(struct target *target, struct target_thread *thread, unsig
 bool target_ask(struct target *target, uint32_t seen_tid, unsigned stop_ms, struct ask *ask);
 /* False: the process has ended, or memory ran out. */
 bool target_remap(struct target *target, bool *other);
-bool target_glance(struct target *target, struct target_thread *thread);
+bool target_poll(struct target *target, struct target_thread *thread);
 
 /* Returns the current state of a thread as in /proc; 0: it has ended, or this is a core. */
 char target_state(const struct target *target, uint32_t seen_tid);

@@ -17,7 +17,7 @@ bool observe_retaking(struct observed_wait *look)
     if (look->kind != INCIDENT_CONDITION || look->thread == self ||
         !lock_copy(look->outer, INCIDENT_MUTEX, &copy) || copy.mutex.__data.__lock == 0 ||
         is_asleep(look->thread, &address) != SLEEP_YES ||
-        address - look->outer >= sizeof(pthread_mutex_t) || !wait_goes_on(look))
+        address - look->outer >= sizeof(pthread_mutex_t) || !wait_is_same(look))
         return false;
     look->kind = INCIDENT_MUTEX;
     look->mode = INCIDENT_EXCLUSIVE;
@@ -60,7 +60,7 @@ static bool is_its_wait(const struct thread *t, uintptr_t address)
 
 /* Returns whether the thread sleeps. A thread that was just woken, but has not run yet, still seems
  * to be in its system call; its state shows the difference. */
-static enum sleep is_left_alone(const struct thread *t)
+static enum sleep is_in_sleep_state(const struct thread *t)
 {
     char path[64], text[512];
     text_join(path, sizeof path, "/proc/self/task/", t->tid, "/stat");
@@ -104,9 +104,9 @@ enum sleep is_asleep(const struct thread *t, uintptr_t *address)
         return SLEEP_NO;
 #if defined(__x86_64__)
     if (number == 98) /* in an emulator: the host's number and addresses */
-        return is_left_alone(t);
+        return is_in_sleep_state(t);
 #endif
-    return number == SYS_futex && is_its_wait(t, first) ? is_left_alone(t) : SLEEP_NO;
+    return number == SYS_futex && is_its_wait(t, first) ? is_in_sleep_state(t) : SLEEP_NO;
 }
 
 /* Returns whether the thread was woken from a condition and now waits for its mutex. That lasts
@@ -121,7 +121,7 @@ static bool is_retaking(struct thread *t, const struct observed_wait *look)
     unsigned number;
     bool sleeps = system_call_of(t, &number, &address) == SLEEP_YES && number == SYS_futex &&
                   !__atomic_load_n(&t->inside, __ATOMIC_RELAXED);
-    if (!sleeps || address - look->outer >= sizeof(pthread_mutex_t) || !wait_goes_on(look))
+    if (!sleeps || address - look->outer >= sizeof(pthread_mutex_t) || !wait_is_same(look))
         return false;
     atomic_store_explicit(&t->retaking, look->generation, memory_order_relaxed);
     return true;
@@ -129,7 +129,7 @@ static bool is_retaking(struct thread *t, const struct observed_wait *look)
 
 /* Returns whether the thread will get the mutex: it is free, or its owner is about to enter a
  * condition wait with it, or leaves one. Then the mutex will be released at once. */
-static bool gets_it_back(uintptr_t outer)
+static bool will_get_mutex(uintptr_t outer)
 {
     union lock_copy copy;
     struct observed_wait look;
@@ -153,7 +153,7 @@ bool relies_on(struct thread *t)
 }
 
 /* Returns whether the thread has not slept since it finished looking. */
-static bool on_its_way(const struct thread *t)
+static bool has_not_slept_since(const struct thread *t)
 {
     char path[64];
     uint64_t slept;
@@ -183,9 +183,9 @@ static bool is_awake(struct thread *t)
     if (atomic_load(&t->looking) != LOOKING_DONE)
         return relies_on(t);
     if (is_retaking(t, &look))
-        return gets_it_back(look.outer);
+        return will_get_mutex(look.outer);
     enum sleep sleep = is_asleep(t, NULL);
-    return sleep == SLEEP_NO && (!wait_goes_on(&look) || !on_its_way(t));
+    return sleep == SLEEP_NO && (!wait_is_same(&look) || !has_not_slept_since(t));
 }
 
 /* A sum that changes when any wait begins or ends. */
@@ -206,7 +206,7 @@ static bool acts(struct thread *t, const struct thread *ending)
 /* Returns whether any thread can act. Threads are checked one after another: a thread that waits
  * may be woken by one that is found waiting later. So any thread that has moved in the meantime
  * counts as running. It looks for deadlocks itself when it waits. */
-static bool somebody_moves(const struct thread *ending)
+static bool any_thread_acts(const struct thread *ending)
 {
     static _Atomic uint32_t hint; /* the last one found, which is likely to act again */
     uint32_t limit = atomic_load(&watch.thread_limit), first = atomic_load(&hint);
@@ -228,7 +228,7 @@ static bool somebody_moves(const struct thread *ending)
 /* Returns whether a known thread runs, that is, waits for nothing or with a time limit. If true,
  * there is one. If false, one may be about to wait. Threads whose end is not visible count once it
  * is known that they exist. */
-static bool some_known_run(const struct thread *ending)
+static bool any_known_thread_runs(const struct thread *ending)
 {
     uint32_t idle = ending ? 1 : 0;
     if (atomic_load(&watch.starting))
@@ -241,8 +241,8 @@ static bool some_known_run(const struct thread *ending)
 }
 
 /* A thread that joins the ending thread continues. */
-bool somebody_runs(const struct thread *ending)
+bool any_thread_runs(const struct thread *ending)
 {
-    return watch.sandboxed || some_known_run(ending) ||
-           (ending && waiters_find(ending->handle, ending)) || somebody_moves(ending);
+    return watch.sandboxed || any_known_thread_runs(ending) ||
+           (ending && waiters_find(ending->handle, ending)) || any_thread_acts(ending);
 }

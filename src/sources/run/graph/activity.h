@@ -9,7 +9,7 @@ bool thread_runs(struct thread *t);
 /* Returns whether a thread can act. Checks known threads first. If all of them wait without a time
  * limit, it asks the kernel for unknown threads, and for threads that were woken but have not
  * reported it yet. `ending`: the calling thread, which does not count. */
-bool somebody_runs(const struct thread *ending);
+bool any_thread_runs(const struct thread *ending);
 
 /* Whether a thread is asleep in the kernel, in the wait it has published. *address: its futex. */
 enum sleep { SLEEP_YES, SLEEP_NO, SLEEP_UNKNOWN };

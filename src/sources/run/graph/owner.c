@@ -29,7 +29,7 @@ bool orphan_of(uintptr_t lock, uint32_t tid, struct orphan *orphan)
 /* Returns the thread that stored this ID in a lock; NULL: unknown. A thread that has forked still
  * holds what it held in the parent, under its ID there or that of an earlier parent. It does not
  * hold locks in shared memory, where that ID belongs to the parent. */
-static struct thread *who_marked(uintptr_t lock, uint32_t tid, bool *has)
+static struct thread *find_marking_thread(uintptr_t lock, uint32_t tid, bool *has)
 {
     struct thread *t = table_by_tid(tid);
     *has = false;
@@ -70,7 +70,7 @@ enum owner lock_owner(uintptr_t lock, uint32_t tid, uint32_t named, struct threa
     *thread = NULL;
     if (tid == 0)
         return OWNER_NONE;
-    struct thread *t = who_marked(lock, tid, &has);
+    struct thread *t = find_marking_thread(lock, tid, &has);
     /* IDs are reused: the owner may be an earlier thread that ended with the lock, or this one,
      * which is about to. The kernel releases robust locks. */
     if (!has && !(named & NAMED_ROBUST) && orphan_of(lock, tid, &orphan))

@@ -57,7 +57,7 @@ static enum ahead waits_for_whom(const struct observed_wait *look, struct thread
     const pthread_mutex_t *mutex = (const pthread_mutex_t *)look->lock;
     const pthread_rwlock_t *rwlock = (const pthread_rwlock_t *)look->lock;
     if (look->thread != self && (look->kind == INCIDENT_MUTEX || look->kind == INCIDENT_RWLOCK)) {
-        if (!lock_copy(look->lock, look->kind, &copy) || !wait_goes_on(look))
+        if (!lock_copy(look->lock, look->kind, &copy) || !wait_is_same(look))
             return AHEAD_RUNS;
         mutex = &copy.mutex;
         rwlock = &copy.rwlock;
@@ -79,14 +79,14 @@ static enum ahead waits_for_whom(const struct observed_wait *look, struct thread
             return AHEAD_RUNS;
         if ((flags & (LOCK_KNOWN | LOCK_SIGNALS | LOCK_POSTED)) == (LOCK_KNOWN | LOCK_POSTED))
             return AHEAD_MANY;
-        return somebody_runs(NULL) ? AHEAD_RUNS : AHEAD_MANY;
+        return any_thread_runs(NULL) ? AHEAD_RUNS : AHEAD_MANY;
     case INCIDENT_THREAD_END:
         *next = table_by_handle(look->lock);
         return *next ? AHEAD_ONE : AHEAD_RUNS;
     default: /* conditions, barriers: any thread may end the wait */
-        if (look->thread == self && look->kind == INCIDENT_CONDITION && self->woke_somebody)
+        if (look->thread == self && look->kind == INCIDENT_CONDITION && self->woke_waiter)
             return AHEAD_RUNS;
-        return somebody_runs(NULL) ? AHEAD_RUNS : AHEAD_MANY;
+        return any_thread_runs(NULL) ? AHEAD_RUNS : AHEAD_MANY;
     }
 }
 

@@ -26,8 +26,8 @@
 
 /* ------------------------------------------------------------------ the graph */
 
-static bool snapshot_resource(struct wait_snapshot *view, uintptr_t lock, uint32_t kind,
-                              uint32_t mode, uint64_t units, uint32_t *id)
+static bool add_graph_resource(struct wait_snapshot *view, uintptr_t lock, uint32_t kind,
+                               uint32_t mode, uint64_t units, uint32_t *id)
 {
     if (!memory_grow(&view->memory, &view->resources, &view->resource_room,
                      view->resource_count + 1, sizeof *view->resources) ||
@@ -43,27 +43,27 @@ uint32_t wait_snapshot_process(const struct wait_snapshot *view, const struct th
     return t->index < view->record_count ? view->process_of[t->index] - 1 : GORDIAN_NONE;
 }
 
-static bool snapshot_wait(struct wait_snapshot *view, uint32_t process, uint32_t resource,
-                          uint64_t units)
+static bool add_graph_wait(struct wait_snapshot *view, uint32_t process, uint32_t resource,
+                           uint64_t units)
 {
     return gordian_snapshot_wait(view->snapshot, process, resource, units, NULL) == GORDIAN_OK;
 }
 
-static bool snapshot_hold(struct wait_snapshot *view, uint32_t process, uint32_t resource,
-                          uint64_t units)
+static bool add_graph_hold(struct wait_snapshot *view, uint32_t process, uint32_t resource,
+                           uint64_t units)
 {
     return gordian_snapshot_hold(view->snapshot, process, resource, units, NULL) == GORDIAN_OK;
 }
 
 /* All ended holders are one process that waits for itself forever. */
-static bool the_gone(struct wait_snapshot *view, uint32_t *process)
+static bool add_ended_process(struct wait_snapshot *view, uint32_t *process)
 {
     if (view->gone == GORDIAN_NONE) {
         uint32_t resource;
         if (gordian_snapshot_add_process(view->snapshot, &view->gone, NULL) != GORDIAN_OK ||
-            !snapshot_resource(view, 0, 0, 0, 1, &resource) ||
-            !snapshot_hold(view, view->gone, resource, 1) ||
-            !snapshot_wait(view, view->gone, resource, 1))
+            !add_graph_resource(view, 0, 0, 0, 1, &resource) ||
+            !add_graph_hold(view, view->gone, resource, 1) ||
+            !add_graph_wait(view, view->gone, resource, 1))
             return false;
     }
     *process = view->gone;
@@ -81,21 +81,21 @@ struct known {
 };
 
 /* Adds one unit, held by the owner if it waits or has ended. */
-static bool snapshot_owner(struct wait_snapshot *view, struct known *known, enum owner owner,
-                           struct thread *thread)
+static bool add_owner(struct wait_snapshot *view, struct known *known, enum owner owner,
+                      struct thread *thread)
 {
     uint32_t holder = GORDIAN_NONE;
     if (owner == OWNER_THREAD)
         holder = wait_snapshot_process(view, thread);
-    else if (owner == OWNER_GONE && !the_gone(view, &holder))
+    else if (owner == OWNER_GONE && !add_ended_process(view, &holder))
         return false;
     if (holder == GORDIAN_NONE)
         return true;
     known->units = 1;
-    if (!snapshot_resource(view, known->lock, known->kind, INCIDENT_EXCLUSIVE, 1, &known->id))
+    if (!add_graph_resource(view, known->lock, known->kind, INCIDENT_EXCLUSIVE, 1, &known->id))
         return false;
     view->resources[known->id].gone = owner == OWNER_GONE;
-    return snapshot_hold(view, holder, known->id, 1);
+    return add_graph_hold(view, holder, known->id, 1);
 }
 
 /* Returns the units that a thread holds. Holds of an ending thread are already among the orphans.
@@ -108,8 +108,8 @@ static uint32_t units_held(const struct thread *t, uintptr_t lock, uint32_t mode
 /* Adds a lock whose units are held by several threads. Units of running threads count as free. If
  * any unit is enough (semaphore), one running holder means that there is no deadlock. A writer
  * requests all units, so it waits for the other holders. */
-static bool shared_out(struct wait_snapshot *view, struct known *known, uint32_t mode,
-                       uint64_t expected, uint64_t gone)
+static bool add_shared_units(struct wait_snapshot *view, struct known *known, uint32_t mode,
+                             uint64_t expected, uint64_t gone)
 {
     uint64_t found = gone, stuck = gone;
     uint32_t limit = view->record_count;
@@ -123,16 +123,17 @@ static bool shared_out(struct wait_snapshot *view, struct known *known, uint32_t
         return true;
     uint32_t process;
     known->units = found;
-    if (!snapshot_resource(view, known->lock, known->kind, mode, found, &known->id))
+    if (!add_graph_resource(view, known->lock, known->kind, mode, found, &known->id))
         return false;
     view->resources[known->id].gone = gone != 0;
-    if (gone && (!the_gone(view, &process) || !snapshot_hold(view, process, known->id, gone)))
+    if (gone &&
+        (!add_ended_process(view, &process) || !add_graph_hold(view, process, known->id, gone)))
         return false;
     for (uint32_t i = 0; i < limit; i++) {
         struct thread *t = &watch.threads[i];
         uint32_t units = units_held(t, known->lock, mode);
         process = wait_snapshot_process(view, t);
-        if (units && process != GORDIAN_NONE && !snapshot_hold(view, process, known->id, units))
+        if (units && process != GORDIAN_NONE && !add_graph_hold(view, process, known->id, units))
             return false;
     }
     return true;
@@ -143,7 +144,7 @@ bool wait_snapshot_acts(struct wait_snapshot *view)
 {
     if (!view->asked) {
         view->asked = true;
-        view->acts = somebody_runs(view->ending);
+        view->acts = any_thread_runs(view->ending);
     }
     return view->acts;
 }
@@ -156,7 +157,7 @@ static bool semaphore_is_lock(uintptr_t lock, struct lock_info *info)
 }
 
 /* Adds the queue of waiting writers, which readers do not overtake. */
-static bool snapshot_turn(struct wait_snapshot *view, struct known *known)
+static bool add_writer_queue(struct wait_snapshot *view, struct known *known)
 {
     uint64_t writers = 0;
     for (uint32_t p = 0; p < view->count; p++)
@@ -164,38 +165,38 @@ static bool snapshot_turn(struct wait_snapshot *view, struct known *known)
     if (writers == 0)
         return true;
     known->turn_units = writers;
-    if (!snapshot_resource(view, known->lock, known->kind, INCIDENT_QUEUED, writers, &known->turn))
+    if (!add_graph_resource(view, known->lock, known->kind, INCIDENT_QUEUED, writers, &known->turn))
         return false;
     for (uint32_t p = 0; p < view->count; p++)
         if (view->looks[p].lock == known->lock && view->looks[p].mode == INCIDENT_EXCLUSIVE &&
-            !snapshot_hold(view, p, known->turn, 1))
+            !add_graph_hold(view, p, known->turn, 1))
             return false;
     return true;
 }
 
-static bool know_rwlock(struct wait_snapshot *view, struct known *known,
-                        const pthread_rwlock_t *rwlock)
+static bool add_rwlock(struct wait_snapshot *view, struct known *known,
+                       const pthread_rwlock_t *rwlock)
 {
     struct thread *thread;
     uint32_t writer = rwlock_writer(rwlock);
     if (writer) {
         enum owner owner = lock_owner(known->lock, writer, rwlock_named(rwlock), &thread);
-        return snapshot_owner(view, known, owner, thread) &&
+        return add_owner(view, known, owner, thread) &&
                (known->turn = known->id, known->turn_units = 1, true);
     }
     if (rwlock_is_shared(rwlock))
         return true; /* other processes may release it */
     if (rwlock_readers(rwlock) == 0)
         return true; /* free */
-    return shared_out(view, known, INCIDENT_READ, 0, orphans_readers(known->lock)) &&
+    return add_shared_units(view, known, INCIDENT_READ, 0, orphans_readers(known->lock)) &&
            (known->id == GORDIAN_NONE || !rwlock_prefers_writers(rwlock) ||
-            snapshot_turn(view, known));
+            add_writer_queue(view, known));
 }
 
 /* Judges a semaphore as a lock, by the holders of its units. If one thread holds all units, or no
  * unit was ever released, another thread may be meant to post: then it is a deadlock only if no
  * thread runs at all. */
-static bool know_semaphore(struct wait_snapshot *view, struct known *known)
+static bool add_semaphore(struct wait_snapshot *view, struct known *known)
 {
     struct lock_info info;
     union lock_copy copy;
@@ -212,11 +213,11 @@ static bool know_semaphore(struct wait_snapshot *view, struct known *known)
     if (!lock_copy(known->lock, known->kind, &copy) || sem_getvalue(&copy.semaphore, &value) != 0 ||
         value > 0 || !semaphore_is_lock(known->lock, &info))
         return true;
-    return shared_out(view, known, INCIDENT_UNIT, info.units, 0);
+    return add_shared_units(view, known, INCIDENT_UNIT, info.units, 0);
 }
 
 /* Returns whether the owner is in a condition wait with this mutex: it is about to release it. */
-static bool about_to_give(const struct wait_snapshot *view, uintptr_t mutex, uint32_t tid)
+static bool is_about_to_release(const struct wait_snapshot *view, uintptr_t mutex, uint32_t tid)
 {
     struct thread *t = table_by_tid(tid);
     uint32_t process = t ? wait_snapshot_process(view, t) : GORDIAN_NONE;
@@ -225,15 +226,15 @@ static bool about_to_give(const struct wait_snapshot *view, uintptr_t mutex, uin
 }
 
 /* False: out of memory. */
-static bool know_lock(struct wait_snapshot *view, const struct observed_wait *look,
-                      struct known *known)
+static bool add_known_lock(struct wait_snapshot *view, const struct observed_wait *look,
+                           struct known *known)
 {
     union lock_copy copy;
     struct thread *thread = NULL;
     *known = (struct known){look->lock, look->kind, GORDIAN_NONE, 0, GORDIAN_NONE, 0};
     if (look->kind == INCIDENT_THREAD_END) {
         thread = table_by_handle(look->lock);
-        return snapshot_owner(view, known, thread ? OWNER_THREAD : OWNER_NONE, thread);
+        return add_owner(view, known, thread ? OWNER_THREAD : OWNER_NONE, thread);
     }
     if (lock_flags(look->lock) & LOCK_STRAY)
         return true; /* other threads release it */
@@ -241,21 +242,21 @@ static bool know_lock(struct wait_snapshot *view, const struct observed_wait *lo
         return true;
     switch (look->kind) {
     case INCIDENT_MUTEX: {
-        if (about_to_give(view, look->lock, mutex_owner(&copy.mutex)))
+        if (is_about_to_release(view, look->lock, mutex_owner(&copy.mutex)))
             return true;
         enum owner owner =
             lock_owner(look->lock, mutex_owner(&copy.mutex), mutex_named(&copy.mutex), &thread);
-        return snapshot_owner(view, known, owner, thread);
+        return add_owner(view, known, owner, thread);
     }
     case INCIDENT_RWLOCK:
-        return know_rwlock(view, known, &copy.rwlock);
+        return add_rwlock(view, known, &copy.rwlock);
     case INCIDENT_SPIN: {
         struct orphan orphan;
         bool gone = orphan_of(known->lock, 0, &orphan) && orphan.held.kind == INCIDENT_SPIN;
-        return shared_out(view, known, INCIDENT_EXCLUSIVE, 1, gone);
+        return add_shared_units(view, known, INCIDENT_EXCLUSIVE, 1, gone);
     }
     case INCIDENT_SEMAPHORE:
-        return know_semaphore(view, known);
+        return add_semaphore(view, known);
     default:
         return true;
     }
@@ -312,8 +313,8 @@ static bool gather_waits(struct wait_snapshot *view)
     return true;
 }
 
-static bool snapshot_lock_wait(struct wait_snapshot *view, uint32_t process, struct known *known,
-                               size_t *known_count)
+static bool add_lock_wait(struct wait_snapshot *view, uint32_t process, struct known *known,
+                          size_t *known_count)
 {
     const struct observed_wait *look = &view->looks[process];
     struct known *lock = NULL;
@@ -322,15 +323,15 @@ static bool snapshot_lock_wait(struct wait_snapshot *view, uint32_t process, str
             lock = &known[i];
     if (!lock) {
         lock = &known[*known_count];
-        if (!know_lock(view, look, lock))
+        if (!add_known_lock(view, look, lock))
             return false;
         ++*known_count;
     }
     if (look->kind == INCIDENT_RWLOCK && look->mode == INCIDENT_READ)
         return lock->turn == GORDIAN_NONE ||
-               snapshot_wait(view, process, lock->turn, lock->turn_units);
+               add_graph_wait(view, process, lock->turn, lock->turn_units);
     uint64_t units = look->mode == INCIDENT_EXCLUSIVE && lock->units ? lock->units : 1;
-    return lock->id == GORDIAN_NONE || snapshot_wait(view, process, lock->id, units);
+    return lock->id == GORDIAN_NONE || add_graph_wait(view, process, lock->id, units);
 }
 
 bool waits_for_anybody(const struct observed_wait *look)
@@ -342,22 +343,22 @@ bool waits_for_anybody(const struct observed_wait *look)
 }
 
 /* Adds the resource that any thread could release: each thread holds a unit. */
-static bool snapshot_anybody(struct wait_snapshot *view)
+static bool add_anybody(struct wait_snapshot *view)
 {
     bool any = false;
     for (uint32_t p = 0; p < view->count && !any; p++)
         any = waits_for_anybody(&view->looks[p]);
     if (!any || wait_snapshot_acts(view))
         return true;
-    if (!snapshot_resource(view, 0, INCIDENT_CONDITION, INCIDENT_SIGNAL, view->count,
-                           &view->anybody))
+    if (!add_graph_resource(view, 0, INCIDENT_CONDITION, INCIDENT_SIGNAL, view->count,
+                            &view->anybody))
         return false;
     for (uint32_t p = 0; p < view->count; p++) {
-        if (!snapshot_hold(view, p, view->anybody, 1))
+        if (!add_graph_hold(view, p, view->anybody, 1))
             return false;
         uint64_t needed =
             waits_for_anybody(&view->looks[p]) ? count_needed(view, &view->looks[p]) : 0;
-        if (needed && !snapshot_wait(view, p, view->anybody, needed))
+        if (needed && !add_graph_wait(view, p, view->anybody, needed))
             return false;
     }
     return true;
@@ -376,11 +377,10 @@ bool wait_snapshot_take(struct wait_snapshot *view, struct arena *arena,
         return false;
     struct known *known = arena_take(arena, (view->count + 1) * sizeof *known);
     size_t known_count = 0;
-    if (!known || !snapshot_anybody(view))
+    if (!known || !add_anybody(view))
         return false;
     for (uint32_t p = 0; p < view->count; p++)
-        if (!waits_for_anybody(&view->looks[p]) &&
-            !snapshot_lock_wait(view, p, known, &known_count))
+        if (!waits_for_anybody(&view->looks[p]) && !add_lock_wait(view, p, known, &known_count))
             return false;
     return gordian_snapshot_check_with(view->snapshot, "sparse", &view->report, NULL) == GORDIAN_OK;
 }
@@ -395,7 +395,7 @@ bool wait_snapshot_is_dead(const struct wait_snapshot *view, uint32_t process)
     return false;
 }
 
-bool wait_snapshot_owner_gone(const struct wait_snapshot *view, uint32_t process)
+bool wait_snapshot_owner_ended(const struct wait_snapshot *view, uint32_t process)
 {
     const struct observed_wait *look = &view->looks[process];
     for (size_t i = 0; i < view->resource_count; i++)

@@ -38,7 +38,7 @@ bool wait_snapshot_take(struct wait_snapshot *view, struct arena *arena,
 uint32_t wait_snapshot_process(const struct wait_snapshot *view, const struct thread *t);
 bool wait_snapshot_is_dead(const struct wait_snapshot *view, uint32_t process);
 /* Returns whether it waits for a lock whose owner has ended. */
-bool wait_snapshot_owner_gone(const struct wait_snapshot *view, uint32_t process);
+bool wait_snapshot_owner_ended(const struct wait_snapshot *view, uint32_t process);
 /* Returns whether any thread could end the wait, as far as is known. */
 bool waits_for_anybody(const struct observed_wait *look);
 /* Returns whether a thread can act. Determined once per snapshot. */

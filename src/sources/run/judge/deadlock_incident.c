@@ -80,8 +80,8 @@ static void witness_wait(struct incident_builder *builder, const struct wait_sna
 }
 
 /* Adds a cycle that starts at thread `t`: wait, hold, wait, ... */
-static void draw_wait_cycle(struct incident_builder *builder, const struct wait_snapshot *view,
-                            const gordian_part *part, const struct thread *t)
+static void add_wait_cycle(struct incident_builder *builder, const struct wait_snapshot *view,
+                           const gordian_part *part, const struct thread *t)
 {
     size_t start = 0, count = part->process_count;
     for (size_t i = 0; i < count; i++)
@@ -98,8 +98,8 @@ static void draw_wait_cycle(struct incident_builder *builder, const struct wait_
 #define MOST_COULD 32 /* limit of threads that are named as able to signal a condition */
 
 /* Adds members that could have ended waits of others if they were not stuck. */
-static void draw_could(struct incident_builder *builder, const struct wait_snapshot *view,
-                       const gordian_part *part)
+static void add_candidates(struct incident_builder *builder, const struct wait_snapshot *view,
+                           const gordian_part *part)
 {
     for (size_t i = 0; i < part->process_count; i++) {
         const struct observed_wait *look = &view->looks[part->processes[i]];
@@ -119,8 +119,8 @@ static void draw_could(struct incident_builder *builder, const struct wait_snaps
 }
 
 /* Adds all waits of the members, and their holds on the locks. */
-static void draw_knot(struct incident_builder *builder, const struct wait_snapshot *view,
-                      const gordian_part *part)
+static void add_component(struct incident_builder *builder, const struct wait_snapshot *view,
+                          const gordian_part *part)
 {
     const gordian_edge *edges;
     size_t count;
@@ -134,12 +134,12 @@ static void draw_knot(struct incident_builder *builder, const struct wait_snapsh
         if (!edges[i].waits && edges[i].resource != view->anybody)
             witness_hold(builder, view, edges[i].process, edges[i].resource, edges[i].units);
     if (view->anybody != GORDIAN_NONE)
-        draw_could(builder, view, part);
+        add_candidates(builder, view, part);
 }
 
 /* Adds the threads that are blocked behind the deadlock, and all other holds of the threads in the
  * report. */
-static void draw_rest(struct incident_builder *builder, const struct wait_snapshot *view)
+static void add_blocked_threads(struct incident_builder *builder, const struct wait_snapshot *view)
 {
     size_t named = builder->thread_count, members = 0, dead = view->report.deadlocked_count;
     for (size_t i = 0; i < view->report.deadlocked_count; i++)
@@ -196,8 +196,8 @@ static void note_policy(struct incident_builder *builder, const struct policy *p
     }
 }
 
-static void finish_draft(struct incident_builder *builder, struct thread *t,
-                         const struct policy *policy, struct notice *notice)
+static void finish_incident(struct incident_builder *builder, struct thread *t,
+                            const struct policy *policy, struct notice *notice)
 {
     struct incident *header = &builder->header;
     note_policy(builder, policy);
@@ -224,11 +224,11 @@ void incident_of_deadlock(const struct wait_snapshot *view, const gordian_part *
     for (size_t i = 0; i < part->process_count && view->anybody != GORDIAN_NONE; i++)
         cycle = cycle && part->resources[i] != view->anybody;
     if (cycle)
-        draw_wait_cycle(&builder, view, part, t);
+        add_wait_cycle(&builder, view, part, t);
     else
-        draw_knot(&builder, view, part);
-    draw_rest(&builder, view);
-    finish_draft(&builder, t, policy, notice);
+        add_component(&builder, view, part);
+    add_blocked_threads(&builder, view);
+    finish_incident(&builder, t, policy, notice);
 }
 
 /* ------------------------------------------------------------------ an owner that has ended */
@@ -244,7 +244,7 @@ static uint32_t owner_tid(const struct observed_wait *look)
 }
 
 /* Adds what the owner held, and where it was taken, when it ended or was left in the parent. */
-static void draw_orphan(struct incident_builder *builder, const struct orphan *orphan)
+static void add_orphan_owner(struct incident_builder *builder, const struct orphan *orphan)
 {
     uint32_t owner = builder_stranger(builder, orphan->tid, orphan->name, INCIDENT_ENDED);
     builder_hold(builder, owner, &orphan->held, INCIDENT_WITNESS);
@@ -255,8 +255,8 @@ static void draw_orphan(struct incident_builder *builder, const struct orphan *o
 }
 
 /* Adds an owner of which only the ID is known. */
-static void draw_unknown(struct incident_builder *builder, const struct observed_wait *look,
-                         uint32_t tid)
+static void add_unknown_owner(struct incident_builder *builder, const struct observed_wait *look,
+                              uint32_t tid)
 {
     struct region region;
     bool ours = maps_find(look->lock, &region) && !region.shared;
@@ -264,13 +264,13 @@ static void draw_unknown(struct incident_builder *builder, const struct observed
                                       INCIDENT_ENDED | (ours ? 0 : (uint32_t)INCIDENT_FOREIGN));
     witness_edge(builder, owner, look->lock, look->kind, INCIDENT_EXCLUSIVE, 0, 1);
     builder->header.note = builder_string(
-        builder, ours ? "the owner has ended, or stayed behind in the process this one "
+        builder, ours ? "the owner has ended, or belongs to the process that this one "
                         "was forked from"
                       : "the owner was a thread of another process, which has ended");
 }
 
-void incident_of_gone(const struct wait_snapshot *view, struct thread *t,
-                      const struct policy *policy, struct notice *notice)
+void incident_of_ended_owner(const struct wait_snapshot *view, struct thread *t,
+                             const struct policy *policy, struct notice *notice)
 {
     const struct observed_wait *look = &view->looks[wait_snapshot_process(view, t)];
     struct orphan orphan;
@@ -287,9 +287,9 @@ void incident_of_gone(const struct wait_snapshot *view, struct thread *t,
     builder_thread(&builder, t, INCIDENT_STUCK);
     builder_wait(&builder, look, INCIDENT_WITNESS);
     if (known)
-        draw_orphan(&builder, &orphan);
+        add_orphan_owner(&builder, &orphan);
     else
-        draw_unknown(&builder, look, tid);
-    draw_rest(&builder, view);
-    finish_draft(&builder, t, policy, notice);
+        add_unknown_owner(&builder, look, tid);
+    add_blocked_threads(&builder, view);
+    finish_incident(&builder, t, policy, notice);
 }

@@ -9,8 +9,8 @@
  * it is, and whether the program may be ended for it. Callers hold the judge's guard. */
 void incident_of_deadlock(const struct wait_snapshot *view, const gordian_part *part,
                           struct thread *t, const struct policy *policy, struct notice *notice);
-void incident_of_gone(const struct wait_snapshot *view, struct thread *t,
-                      const struct policy *policy, struct notice *notice);
+void incident_of_ended_owner(const struct wait_snapshot *view, struct thread *t,
+                             const struct policy *policy, struct notice *notice);
 
 /* Returns whether this deadlock was reported before. */
 bool is_known_deadlock(const struct wait_snapshot *view, const gordian_part *part);

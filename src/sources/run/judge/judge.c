@@ -83,7 +83,7 @@ static enum verdict settled_verdict(const struct observed_wait *looks, size_t co
         uint64_t spun = atomic_load(&t->spun);
         enum sleep sleep = SLEEP_NO;
         while (t != self && sleep != SLEEP_YES) {
-            if (!wait_goes_on(&looks[i]))
+            if (!wait_is_same(&looks[i]))
                 return VERDICT_AGAIN;
             if (atomic_load(&t->looking) != LOOKING_DONE)
                 return relies_on(t) ? VERDICT_NOTHING : VERDICT_AGAIN;
@@ -179,12 +179,13 @@ static enum verdict confirm_part(struct wait_snapshot *view, struct arena *arena
 }
 
 /* Returns whether the thread waits for a lock of an ended owner, not behind other threads. */
-static bool confirm_gone(struct wait_snapshot *view, struct arena *arena, const struct thread *t)
+static bool confirm_ended_owner(struct wait_snapshot *view, struct arena *arena,
+                                const struct thread *t)
 {
     for (int look = 0; look < 2; look++) {
         uint32_t process = wait_snapshot_process(view, t);
         if (process == GORDIAN_NONE || view->gone == GORDIAN_NONE ||
-            !wait_snapshot_is_dead(view, process) || !wait_snapshot_owner_gone(view, process))
+            !wait_snapshot_is_dead(view, process) || !wait_snapshot_owner_ended(view, process))
             return false;
         if (look == 0 && (sys_sleep(100000), !wait_snapshot_take(view, arena, view->ending)))
             return false;
@@ -194,14 +195,14 @@ static bool confirm_gone(struct wait_snapshot *view, struct arena *arena, const 
 
 /* Returns a thread that waits for a lock of an ended owner, with `t` blocked behind it; NULL: none.
  */
-static struct thread *find_behind_gone(const struct wait_snapshot *view, const struct thread *t)
+static struct thread *find_behind_ended(const struct wait_snapshot *view, const struct thread *t)
 {
     uint32_t process = wait_snapshot_process(view, t);
     if (process == GORDIAN_NONE || view->gone == GORDIAN_NONE ||
         !wait_snapshot_is_dead(view, process))
         return NULL;
     for (uint32_t p = 0; p < view->count; p++)
-        if (p != process && wait_snapshot_is_dead(view, p) && wait_snapshot_owner_gone(view, p))
+        if (p != process && wait_snapshot_is_dead(view, p) && wait_snapshot_owner_ended(view, p))
             return view->looks[p].thread;
     return NULL;
 }
@@ -222,19 +223,19 @@ static bool has_lasted(struct thread *t)
         return true;
     if (t->doubted != generation) {
         t->doubted = generation;
-        t->doubted_for = 0;
+        t->likely_for = 0;
     } else {
-        uint64_t passed = now - t->doubted_at;
-        t->doubted_for += passed < LOOK_MOST ? passed : LOOK_MOST;
+        uint64_t passed = now - t->likely_at;
+        t->likely_for += passed < LOOK_MOST ? passed : LOOK_MOST;
     }
-    t->doubted_at = now;
-    return t->doubted_for >= LIKELY_NS;
+    t->likely_at = now;
+    return t->likely_for >= LIKELY_NS;
 }
 
 /* A deadlock that a handler or a timer could still end must last before it is reported, even if
  * proved. `t`: the waiting thread; NULL: a thread ends. Only the thread itself knows how long its
  * wait has lasted. */
-static enum verdict weigh_doubt(const struct policy *policy, struct thread *t)
+static enum verdict weigh_duration(const struct policy *policy, struct thread *t)
 {
     if (policy->word == POLICY_NOTHING || (policy->word == POLICY_LIKELY && t && t != self))
         return VERDICT_NOTHING;
@@ -245,32 +246,34 @@ static enum verdict weigh_deadlock(struct wait_snapshot *view, const gordian_par
                                    struct thread *t, struct notice *notice)
 {
     struct policy policy = verdict_of_part(view, part);
-    enum verdict verdict = weigh_doubt(&policy, t);
+    enum verdict verdict = weigh_duration(&policy, t);
     bool member = t && in_part(part, wait_snapshot_process(view, t));
     if (verdict == VERDICT_FOUND)
         incident_of_deadlock(view, part, member ? t : NULL, &policy, notice);
     return verdict;
 }
 
-static enum verdict weigh_gone(struct wait_snapshot *view, struct thread *t, struct notice *notice)
+static enum verdict weigh_ended_owner(struct wait_snapshot *view, struct thread *t,
+                                      struct notice *notice)
 {
-    struct policy policy = verdict_of_gone(view, &view->looks[wait_snapshot_process(view, t)]);
-    enum verdict verdict = weigh_doubt(&policy, t);
+    struct policy policy =
+        verdict_of_ended_owner(view, &view->looks[wait_snapshot_process(view, t)]);
+    enum verdict verdict = weigh_duration(&policy, t);
     if (verdict == VERDICT_FOUND)
-        incident_of_gone(view, t, &policy, notice);
+        incident_of_ended_owner(view, t, &policy, notice);
     return verdict;
 }
 
 /* While other threads run, the lock of an ended thread may still be released. Once `t`, the last of
  * them, is blocked behind it, no thread is left. */
-static enum verdict find_gone(struct wait_snapshot *view, struct arena *arena, struct thread *t,
-                              struct notice *notice)
+static enum verdict find_ended_owner(struct wait_snapshot *view, struct arena *arena,
+                                     struct thread *t, struct notice *notice)
 {
-    if (confirm_gone(view, arena, t))
-        return weigh_gone(view, t, notice);
-    struct thread *other = find_behind_gone(view, t);
-    return other && confirm_gone(view, arena, other) ? weigh_gone(view, other, notice)
-                                                     : VERDICT_NOTHING;
+    if (confirm_ended_owner(view, arena, t))
+        return weigh_ended_owner(view, t, notice);
+    struct thread *other = find_behind_ended(view, t);
+    return other && confirm_ended_owner(view, arena, other) ? weigh_ended_owner(view, other, notice)
+                                                            : VERDICT_NOTHING;
 }
 
 /* ------------------------------------------------------------------ entry points */
@@ -289,7 +292,7 @@ static enum verdict find_once(struct thread *t, struct thread *ending, struct no
         if (verdict == VERDICT_FOUND)
             verdict = weigh_deadlock(&view, part, t, notice);
         else if (verdict == VERDICT_NOTHING && t)
-            verdict = find_gone(&view, &arena, t, notice);
+            verdict = find_ended_owner(&view, &arena, t, notice);
     }
     arena_reset(&arena);
     return verdict;
@@ -406,7 +409,7 @@ void judge_thread_end(struct thread *t)
         return;
     if (t->used)
         judge_orphans(t);
-    if (atomic_load(&watch.live) < 2 || somebody_runs(t))
+    if (atomic_load(&watch.live) < 2 || any_thread_runs(t))
         return;
     struct notice notice;
     if (find_notice(t, NULL, t, &notice) == VERDICT_FOUND)

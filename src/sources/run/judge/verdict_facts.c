@@ -129,7 +129,7 @@ static struct waits sort_waits(const struct wait_snapshot *view, const gordian_p
 }
 
 /* Returns whether libc allows other threads to release this lock, although POSIX does not. */
-static bool others_may_give(const struct observed_wait *look)
+static bool others_may_release(const struct observed_wait *look)
 {
     union lock_copy copy;
     if (look->kind == INCIDENT_RWLOCK || look->kind == INCIDENT_SPIN)
@@ -143,7 +143,7 @@ static bool others_may_give(const struct observed_wait *look)
 }
 
 /* Returns whether a thread runs, or waits for a lock that it can get. */
-static bool somebody_goes_on(struct wait_snapshot *view)
+static bool any_thread_continues(struct wait_snapshot *view)
 {
     for (uint32_t p = 0; p < view->count; p++)
         if (!wait_snapshot_is_dead(view, p))
@@ -169,7 +169,7 @@ static bool may_be_shared(const struct observed_wait *look)
  * process. */
 static bool outsiders_act(struct wait_snapshot *view, const gordian_part *part)
 {
-    if (somebody_goes_on(view))
+    if (any_thread_continues(view))
         return true;
     for (size_t i = 0; i < part->process_count; i++) {
         uint32_t process = part->processes[i];
@@ -203,8 +203,8 @@ static struct policy_facts part_facts(struct wait_snapshot *view, const gordian_
     bool strays = atomic_load(&watch.strays);
     bool given = false;
     for (size_t i = 0; i < part->process_count && (strays || as_signal) && !given; i++)
-        given =
-            part->processes[i] < view->count && others_may_give(&view->looks[part->processes[i]]);
+        given = part->processes[i] < view->count &&
+                others_may_release(&view->looks[part->processes[i]]);
     if (given && outsiders_act(view, part)) {
         facts.others_unlock = strays;
         facts.as_signal = as_signal;
@@ -218,7 +218,7 @@ struct policy verdict_of_part(struct wait_snapshot *view, const gordian_part *pa
     return policy_decide(&facts);
 }
 
-struct policy verdict_of_gone(struct wait_snapshot *view, const struct observed_wait *look)
+struct policy verdict_of_ended_owner(struct wait_snapshot *view, const struct observed_wait *look)
 {
     struct policy_facts facts = {
         .argument = POLICY_ENDED,
@@ -228,7 +228,7 @@ struct policy verdict_of_gone(struct wait_snapshot *view, const struct observed_
         .timers = timers_armed(),
         .lent = atomic_load(&watch.memory_lent),
         .others_share = maps_shared(look->lock),
-        .others_run = somebody_goes_on(view),
+        .others_run = any_thread_continues(view),
     };
     note_handlers(&facts);
     return policy_decide(&facts);

@@ -6,4 +6,4 @@
 #include "sources/run/judge/verdict_policy.h"
 
 struct policy verdict_of_part(struct wait_snapshot *view, const gordian_part *part);
-struct policy verdict_of_gone(struct wait_snapshot *view, const struct observed_wait *look);
+struct policy verdict_of_ended_owner(struct wait_snapshot *view, const struct observed_wait *look);

@@ -14,7 +14,7 @@ extern bool word_has_atomics __attribute__((visibility("hidden")));
 #endif
 
 #if defined(__aarch64__)
-static inline __attribute__((always_inline)) bool word_take(int *word)
+static inline __attribute__((always_inline)) bool word_acquire(int *word)
 {
     int seen = 0, failed;
     if (__builtin_expect(word_has_atomics, 1)) {
@@ -36,7 +36,7 @@ static inline __attribute__((always_inline)) bool word_take(int *word)
     return seen == 0;
 }
 
-static inline __attribute__((always_inline)) int word_give(int *word)
+static inline __attribute__((always_inline)) int word_release(int *word)
 {
     int seen, failed;
     if (__builtin_expect(word_has_atomics, 1)) {
@@ -56,13 +56,13 @@ static inline __attribute__((always_inline)) int word_give(int *word)
     return seen;
 }
 #else
-static inline __attribute__((always_inline)) bool word_take(int *word)
+static inline __attribute__((always_inline)) bool word_acquire(int *word)
 {
     int free = 0;
     return __atomic_compare_exchange_n(word, &free, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
-static inline __attribute__((always_inline)) int word_give(int *word)
+static inline __attribute__((always_inline)) int word_release(int *word)
 {
     return __atomic_exchange_n(word, 0, __ATOMIC_RELEASE);
 }

@@ -60,12 +60,13 @@ void order_leave(struct thread *t)
     guard_leave(t, &guard, NULL);
 }
 
-void order_give_up(void)
+void order_disable(void)
 {
     bool before = false;
     if (atomic_compare_exchange_strong(&full, &before, true)) {
         watch.potential = false;
-        watch_note("no memory for more lock orders: no longer looking for potential deadlocks");
+        watch_note(
+            "out of memory for lock orders: lock order inversions are not reported any more");
     }
 }
 

@@ -38,7 +38,7 @@ bool order_start(order_learner *learner);
 void order_enter(struct thread *t);
 void order_leave(struct thread *t);
 /* Called when memory for orders has run out. */
-void order_give_up(void);
+void order_disable(void);
 void order_fork(void);
 /* Like locks_stop and locks_go_on. */
 bool order_stop(void);

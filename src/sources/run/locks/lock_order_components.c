@@ -69,7 +69,7 @@ static uint32_t *step_bucket(uint32_t from, uint32_t to)
     return &known[(hash >> 32) & (known_room - 1)];
 }
 
-static void know_again(void)
+static void rehash_steps(void)
 {
     memset(known, 0, known_room * sizeof *known);
     for (uint32_t i = 0; i < step_count; i++) {
@@ -89,7 +89,7 @@ bool components_make_room(uint32_t more_components, uint32_t more_steps)
                 pages_grow(&known, &known_room, step_count + more_steps, sizeof *known) &&
                 pages_grow(&steps, &step_room, step_count + more_steps, sizeof *steps);
     if (known_room != before)
-        know_again();
+        rehash_steps();
     return done;
 }
 
@@ -176,7 +176,7 @@ static bool stands_before(const void *context, const void *left, const void *rig
 }
 
 /* Keeps only components of the list that are not on a cycle. */
-static uint32_t keep_apart(uint32_t *list, uint32_t count)
+static uint32_t sort_outside_cycle(uint32_t *list, uint32_t count)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < count; i++)
@@ -207,7 +207,8 @@ static void move_components(uint32_t from)
     for (uint32_t i = 0; i < ahead_count && circle; i++)
         if (ahead[i] != from && components[ahead[i]].marks == (AHEAD | BEHIND))
             make_one(from, ahead[i]);
-    uint32_t first = keep_apart(behind, behind_count), last = keep_apart(ahead, ahead_count);
+    uint32_t first = sort_outside_cycle(behind, behind_count),
+             last = sort_outside_cycle(ahead, ahead_count);
     for (uint32_t i = 0; i < first; i++)
         components[behind[i]].place = places[i];
     for (uint32_t i = 0; i < last; i++)

@@ -323,7 +323,7 @@ static bool has_graph_room(void)
            components_have_room(MOST_USES + 1, MOST_USES);
 }
 
-static void know_orders_again(void)
+static void rehash_orders(void)
 {
     memset(keys, 0, key_room * sizeof *keys);
     for (uint32_t i = 0; i < graph.order_count; i++) {
@@ -333,7 +333,7 @@ static void know_orders_again(void)
     }
 }
 
-static void know_spots_again(void)
+static void rehash_spots(void)
 {
     memset(spot_keys, 0, spot_key_room * sizeof *spot_keys);
     for (uint32_t i = 0; i < graph.spot_count; i++) {
@@ -357,9 +357,9 @@ static bool grow(void)
         pages_grow(&graph.spots, &spot_room, spots, sizeof *graph.spots) &&
         components_make_room(MOST_USES + 1, MOST_USES);
     if (key_room != keys_before)
-        know_orders_again();
+        rehash_orders();
     if (spot_key_room != spots_before)
-        know_spots_again();
+        rehash_spots();
     return done;
 }
 

@@ -22,7 +22,7 @@ static bool spend(uint64_t work)
 }
 
 /* Returns whether a lock that it holds is in the same component as the lock it takes. */
-static bool on_circle(const struct order *order)
+static bool is_on_cycle(const struct order *order)
 {
     uint32_t component = graph.nodes[order->node].component;
     for (uint32_t i = 0; i < order->uses; i++)
@@ -32,14 +32,14 @@ static bool on_circle(const struct order *order)
 }
 
 /* Returns whether taking the lock in one mode waits for a holder in the other. */
-static bool in_the_way(const struct node *node, uint32_t taken, uint32_t held)
+static bool modes_conflict(const struct node *node, uint32_t taken, uint32_t held)
 {
     return taken != INCIDENT_READ || held != INCIDENT_READ || (node->queues && node->written);
 }
 
 /* Returns whether a lock of the order is also held by an order of the path: a gate lock, under
  * which the two never run at the same time. */
-static bool kept_apart(const struct order *order)
+static bool has_gate_lock(const struct order *order)
 {
     for (uint32_t i = 0; i < order->uses; i++) {
         const struct use *use = &graph.uses[order->first_use + i];
@@ -83,14 +83,15 @@ static uint32_t closes_cycle(const struct order *last, const struct order *first
 {
     for (uint32_t i = 0; i < first->uses; i++) {
         const struct use *use = &graph.uses[first->first_use + i];
-        if (use->node == last->node && in_the_way(&graph.nodes[use->node], last->mode, use->mode))
+        if (use->node == last->node &&
+            modes_conflict(&graph.nodes[use->node], last->mode, use->mode))
             return first->first_use + i;
     }
     return UINT32_MAX;
 }
 
 /* Adds this use to the path if it can be the next one. */
-static bool step_along(struct order_cycle *path, uint32_t index)
+static bool extend_path(struct order_cycle *path, uint32_t index)
 {
     const struct use *use = &graph.uses[index];
     const struct order *order = &graph.orders[use->order];
@@ -98,7 +99,7 @@ static bool step_along(struct order_cycle *path, uint32_t index)
     uint32_t component = graph.nodes[graph.orders[path->orders[0]].node].component;
     if (path->count == DEEPEST || !order_is_whole(order) ||
         !component_same(graph.nodes[order->node].component, component) ||
-        !in_the_way(&graph.nodes[use->node], last->mode, use->mode) || kept_apart(order))
+        !modes_conflict(&graph.nodes[use->node], last->mode, use->mode) || has_gate_lock(order))
         return false;
     uint32_t who = another_thread(order, path);
     if (who == UINT32_MAX)
@@ -122,7 +123,7 @@ static bool order_holds(const struct order *order, uint32_t node)
 
 /* Returns whether a thread has gone from one lock to the next, and from there to the one after.
  * Also true if finding out takes too long, to avoid a false alarm. */
-static bool ring_goes_on(uint32_t from, uint32_t next, uint32_t after)
+static bool ring_continues(uint32_t from, uint32_t next, uint32_t after)
 {
     for (uint32_t at = graph.nodes[next].taken; at; at = graph.orders[at - 1].next)
         for (uint32_t then = graph.nodes[after].taken; then; then = graph.orders[then - 1].next) {
@@ -141,7 +142,7 @@ static bool ring_goes_on(uint32_t from, uint32_t next, uint32_t after)
 }
 
 /* Returns the first order with this step. */
-static const struct order *first_done(uint32_t from, uint32_t next)
+static const struct order *first_order_of_step(uint32_t from, uint32_t next)
 {
     const struct order *first = NULL;
     for (uint32_t at = graph.nodes[next].taken; at; at = graph.orders[at - 1].next) {
@@ -159,7 +160,7 @@ static const struct order *first_done(uint32_t from, uint32_t next)
  * one step to the next. A deadlock there requires as many threads as locks, each at its own lock,
  * and such programs keep the locks ahead free. Threads that each stay at one place (the dining
  * philosophers) are different. */
-static bool walked_round(const struct order_cycle *cycle)
+static bool is_ring(const struct order_cycle *cycle)
 {
     uint32_t falls = 0;
     bool goes = false;
@@ -169,42 +170,43 @@ static bool walked_round(const struct order_cycle *cycle)
         uint32_t k = (i + 1) % cycle->count, from = graph.uses[cycle->use[i]].node;
         uint32_t next = graph.orders[cycle->orders[i]].node,
                  after = graph.orders[cycle->orders[k]].node;
-        const struct order *one = first_done(from, next), *two = first_done(next, after);
+        const struct order *one = first_order_of_step(from, next),
+                           *two = first_order_of_step(next, after);
         if (!one || !two || !graph.spots[one->spot].frames != !graph.spots[two->spot].frames ||
             (graph.spots[one->spot].frames &&
              graph.spots[one->spot].frame[0] != graph.spots[two->spot].frame[0]))
             return false;
         falls += one > two;
-        goes = goes || ring_goes_on(from, next, after);
+        goes = goes || ring_continues(from, next, after);
     }
     return falls == 1 && goes;
 }
 
 /* ------------------------------------------------------------------ search */
 
-static uint32_t *path_room; /* four lists of DEEPEST each */
+static uint32_t *path_memory; /* four lists of DEEPEST each */
 
 bool search_start(void)
 {
-    return (path_room = pages_map(4 * DEEPEST * sizeof *path_room));
+    return (path_memory = pages_map(4 * DEEPEST * sizeof *path_memory));
 }
 
-static void leave_last(struct order_cycle *path)
+static void pop_order(struct order_cycle *path)
 {
     count_holds(&graph.orders[path->orders[--path->count]], -1);
 }
 
 /* Continues from the last order of the path by the use `at` (index + 1). True: the cycle is
  * complete. */
-static bool go_along(struct order_cycle *path, uint32_t at, uint32_t *next)
+static bool follow_use(struct order_cycle *path, uint32_t at, uint32_t *next)
 {
-    if (!use_is_live(&graph.uses[at - 1]) || !step_along(path, at - 1))
+    if (!use_is_live(&graph.uses[at - 1]) || !extend_path(path, at - 1))
         return false;
     const struct order *last = &graph.orders[path->orders[path->count - 1]];
     uint32_t closing = closes_cycle(last, &graph.orders[path->orders[0]]);
     if (closing != UINT32_MAX) {
         path->use[0] = closing;
-        if (!walked_round(path))
+        if (!is_ring(path))
             return true;
     }
     next[path->count - 1] = graph.nodes[last->node].held;
@@ -214,9 +216,9 @@ static bool go_along(struct order_cycle *path, uint32_t at, uint32_t *next)
 bool graph_search(uint32_t index, struct order_cycle *cycle)
 {
     const struct order *goal = &graph.orders[index];
-    if (!on_circle(goal))
+    if (!is_on_cycle(goal))
         return false;
-    uint32_t *next = path_room; /* by depth: the next use to try, index + 1 */
+    uint32_t *next = path_memory; /* by depth: the next use to try, index + 1 */
     cycle->orders = next + DEEPEST;
     cycle->use = cycle->orders + DEEPEST;
     cycle->who = cycle->use + DEEPEST;
@@ -230,17 +232,17 @@ bool graph_search(uint32_t index, struct order_cycle *cycle)
     for (uint32_t steps = 0; cycle->count && !found && steps < PATIENCE; steps++) {
         uint32_t at = next[cycle->count - 1];
         if (!at) {
-            leave_last(cycle);
+            pop_order(cycle);
             continue;
         }
         next[cycle->count - 1] = graph.uses[at - 1].next;
         if (!spend(1 + graph.orders[graph.uses[at - 1].order].uses))
             break;
-        found = go_along(cycle, at, next);
+        found = follow_use(cycle, at, next);
     }
     uint32_t length = cycle->count;
     while (cycle->count)
-        leave_last(cycle);
+        pop_order(cycle);
     cycle->count = found ? length : 0;
     return found;
 }

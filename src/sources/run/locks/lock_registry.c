@@ -172,7 +172,7 @@ static struct lock_info *need_entry(uintptr_t lock)
         return &registry_entry(*link)->info;
     uint32_t index = take_unused_entry();
     if (!index) {
-        watch_off("there is no memory for so many locks");
+        watch_off("out of memory for the registry of locks");
         return NULL;
     }
     struct entry *entry = registry_entry(index);

@@ -24,7 +24,7 @@ static uint64_t inversion_signature(const struct order_cycle *cycle)
 
 /* The lock that each order takes is held in the next one: use[i] is what orders[i] holds of
  * orders[i-1]. */
-static void draw_inversion(struct incident_builder *builder, const struct order_cycle *cycle)
+static void add_inversion(struct incident_builder *builder, const struct order_cycle *cycle)
 {
     for (uint32_t i = 0; i < cycle->count; i++) {
         const struct order *order = &graph.orders[cycle->orders[i]];
@@ -64,7 +64,7 @@ static bool write_inversion(struct thread *t, const struct order_cycle *cycle,
     builder.header.signature = signature;
     builder.header.cycle = 1;
     builder.header.first = builder_thread(&builder, t, 0);
-    draw_inversion(&builder, cycle);
+    add_inversion(&builder, cycle);
     notice->fd = builder_write(&builder);
     arena_close(&arena);
     return notice->fd >= 0;
@@ -80,7 +80,7 @@ void inversion_look(struct thread *t, uint32_t place)
     bool found = news > 0 && graph_search(index, &cycle) && write_inversion(t, &cycle, &notice);
     order_leave(t);
     if (news < 0)
-        order_give_up();
+        order_disable();
     if (found)
         notice_deliver(t, &notice);
 }

@@ -176,8 +176,9 @@ void plain_report(int fd)
     struct arena arena;
     if (fd < 0 || sys_call(SYS_pread64, fd, &header, sizeof header, 0) != (long)sizeof header ||
         !arena_open(&arena)) {
-        static const char bare[] = "gordian: something was found, but it cannot be told: no file "
-                                   "descriptor is left, or no memory\n";
+        static const char bare[] =
+            "gordian: cannot report a finding: no file descriptor is left, or "
+            "no memory\n";
         sys_write(2, bare, sizeof bare - 1);
         return;
     }

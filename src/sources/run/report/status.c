@@ -158,7 +158,7 @@ void status_yield(int number)
         real.munmap(mapped, mapping_size);
 }
 
-void status_give_up(void)
+void status_release_signal(void)
 {
     int number = watch.status_signal;
     struct sigaction usual = {.sa_handler = SIG_DFL};

@@ -4,6 +4,6 @@
 /* Takes the signal of GORDIAN_STATUS_SIGNAL, unless it has a handler. */
 void status_start(void);
 /* Releases the signal: no more answers. */
-void status_give_up(void);
+void status_release_signal(void);
 /* The program takes the signal for itself: the library releases it. */
 void status_yield(int number);

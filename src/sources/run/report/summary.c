@@ -6,7 +6,7 @@
 
 #define MOST_FOLDS 1024u
 
-void summary_tell(void)
+void summary_report(void)
 {
     struct arena arena;
     if (!fold_any() || !arena_open(&arena))

@@ -2,4 +2,4 @@
 #pragma once
 
 /* Reports findings that were repeated after their report, and updates the tally. */
-void summary_tell(void);
+void summary_report(void);

@@ -16,7 +16,7 @@ static void prepare_sandbox(void)
 {
     pages_reserve();
     uint64_t caught;
-    status_give_up();
+    status_release_signal();
     if (!read_line_hex("/proc/self/status", "SigCgt:", &caught))
         caught = ~(uint64_t)0;
     atomic_fetch_or(&watch.caught, caught);

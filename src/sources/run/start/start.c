@@ -124,7 +124,7 @@ static const char *set_up_watcher(void)
     if (!lock_layout_is_known((uint32_t)sys_call(SYS_gettid)))
         return "the locks of this C library have a layout unknown to this version";
     if (pages_most() < LEAST_ADDRESSES / 16)
-        return "the program may have so little memory that all of it should be its own";
+        return "the address space limit of the program is too small";
     if (!table_start() || !locks_start() || !order_start(inversion_look))
         return "out of memory";
     if (pthread_atfork(before_fork, in_parent, in_child) != 0)
@@ -171,5 +171,5 @@ bool start_watching(void)
 static __attribute__((destructor(101))) void destructor(void)
 {
     if (atomic_load(&watch.state) == WATCH_ON)
-        summary_tell();
+        summary_report();
 }

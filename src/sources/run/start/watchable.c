@@ -231,7 +231,7 @@ static void judge_elf(const struct looking *looking, const Elf64_Ehdr *header)
     if (!loader[0] && !is_loader)
         unwatchable(target, "is statically linked", "", "", "");
     else if (strstr(loader, "ld-musl"))
-        unwatchable(target, "uses the C library musl; only glibc is watched", "", "", "");
+        unwatchable(target, "uses the C library musl; only glibc is supported", "", "", "");
     else if ((sanitizer = sanitizer_in(looking, header)))
         unwatchable(target, "has ", sanitizer, " inside, which takes the same place", "");
 }

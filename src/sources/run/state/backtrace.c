@@ -6,16 +6,16 @@ uint32_t walk_anew(struct thread *t, uintptr_t *frames, uint32_t most, struct si
      * stack has no frames here. */
     uintptr_t here = (uintptr_t)__builtin_frame_address(0), frame = caller.frame;
     uintptr_t below = here >= t->stack_low ? here : UINTPTR_MAX;
-    struct way *way = way_of(t, caller);
+    struct cached_walk *cached = cached_walk_of(t, caller);
     uint32_t count = 1;
     frames[0] = caller.caller;
     for (; count < most && is_link(t, below, frame); count++) {
-        way->link[count - 1] = below = frame;
+        cached->link[count - 1] = below = frame;
         frames[count] = ((const uintptr_t *)frame)[1];
         frame = ((const uintptr_t *)frame)[0];
     }
     if (count < INCIDENT_FRAMES)
-        way->link[count - 1] = 0;
-    way->last = frame;
+        cached->link[count - 1] = 0;
+    cached->last = frame;
     return count;
 }

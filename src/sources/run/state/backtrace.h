@@ -48,10 +48,10 @@ walk(const struct thread *t, uintptr_t *frames, uint32_t most, struct site site)
 }
 
 /* Returns the cached walk for a call site. It may be the walk of another one. */
-static inline __attribute__((always_inline)) struct way *way_of(struct thread *t,
-                                                                struct site caller)
+static inline __attribute__((always_inline)) struct cached_walk *cached_walk_of(struct thread *t,
+                                                                                struct site caller)
 {
-    return &t->ways[(caller.caller / 4 ^ caller.frame / 16) % WAYS];
+    return &t->walks[(caller.caller / 4 ^ caller.frame / 16) % CACHED_WALKS];
 }
 
 /* Repeats the cached walk, since most locks are taken by the same callers as before. All links are
@@ -65,18 +65,18 @@ static inline __attribute__((always_inline)) struct way *way_of(struct thread *t
 static inline __attribute__((always_inline)) uint32_t
 walk_again(struct thread *t, uintptr_t *frames, struct site caller)
 {
-    const struct way *way = way_of(t, caller);
+    const struct cached_walk *cached = cached_walk_of(t, caller);
     uintptr_t frame = caller.frame, differ = 0;
     uint32_t count = 1;
     frames[0] = caller.caller;
-    if (unlikely(frame != way->link[0]))
+    if (unlikely(frame != cached->link[0]))
         return is_link(t, t->stack_low - 1, frame) ? 0 : 1;
-    for (uintptr_t link; count < INCIDENT_FRAMES && (link = way->link[count - 1]); count++) {
+    for (uintptr_t link; count < INCIDENT_FRAMES && (link = cached->link[count - 1]); count++) {
         differ |= frame ^ link;
         frame = ((const uintptr_t *)link)[0];
         frames[count] = ((const uintptr_t *)link)[1];
     }
-    return likely((differ | (frame ^ way->last)) == 0) ? count : 0;
+    return likely((differ | (frame ^ cached->last)) == 0) ? count : 0;
 }
 
 /* Walks, and caches the walk. */

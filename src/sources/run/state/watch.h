@@ -52,8 +52,8 @@
 #define HELD_INHERITED 0x40 /* flag of holds: taken in the parent, before a fork */
 #define HELD_SIGNALLED 0x20 /* flag of holds: a condition was signalled since */
 
-#define HELD_FIRST 16 /* holds stored in the record itself */
-#define WAYS       16 /* cached walks of a thread */
+#define HELD_FIRST   16 /* holds stored in the record itself */
+#define CACHED_WALKS 16 /* cached walks of a thread */
 
 /* A lock that a thread holds. The fields used by most locks fit in one cache line. */
 struct held {
@@ -75,7 +75,7 @@ struct held {
 } __attribute__((aligned(64)));
 
 /* A cached walk through the frames (backtrace.h). */
-struct way {
+struct cached_walk {
     uintptr_t link[INCIDENT_FRAMES - 1]; /* 0 after the last one */
     uintptr_t last;                      /* the value found instead of another link */
 };
@@ -114,7 +114,7 @@ struct thread {
     _Atomic uintptr_t lowest_lock; /* on its own stack, with an order; UINTPTR_MAX: none */
 
     uintptr_t signalled; /* the condition it signalled last; locks held then have HELD_SIGNALLED */
-    bool woke_somebody;  /* a thread it has woken needs the mutex of this wait */
+    bool woke_waiter;    /* a thread it has woken needs the mutex of this wait */
 
     /* Odd while the thread waits. Each wait has its own number. */
     _Atomic uint64_t generation;
@@ -130,8 +130,8 @@ struct thread {
     uint32_t unseen;        /* not started by a wrapper: its end is not visible */
     uint64_t blocked;       /* its signal mask while it judges */
     uint64_t doubted;       /* the wait that may be a deadlock, but is not proved, */
-    uint64_t doubted_at;    /* when it was last judged, */
-    uint64_t doubted_for;   /* and for how long it has looked like one */
+    uint64_t likely_at;     /* when it was last judged, */
+    uint64_t likely_for;    /* and for how long it has looked like one */
     uint32_t ending;        /* past its last destructor: will never lock or unlock again */
     uint32_t is_main;
     size_t used_before; /* `used` when its wait began */
@@ -147,7 +147,7 @@ struct thread {
     uint64_t stall_since;      /* and when it first saw it */
     uint32_t stall_told;
     uintptr_t create_frame[INCIDENT_FRAMES];
-    struct way ways[WAYS];
+    struct cached_walk walks[CACHED_WALKS];
     struct held first[HELD_FIRST];
 };
 

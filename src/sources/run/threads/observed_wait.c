@@ -17,7 +17,7 @@ bool observe_wait(struct thread *t, struct observed_wait *look)
     return atomic_load_explicit(&t->generation, memory_order_relaxed) == generation;
 }
 
-bool wait_goes_on(const struct observed_wait *look)
+bool wait_is_same(const struct observed_wait *look)
 {
     return atomic_load_explicit(&look->thread->generation, memory_order_acquire) ==
                look->generation &&

@@ -14,4 +14,4 @@ struct observed_wait {
 /* False: the thread does not wait, or its wait has just changed. */
 bool observe_wait(struct thread *t, struct observed_wait *look);
 /* Returns whether the thread is still in the same wait. */
-bool wait_goes_on(const struct observed_wait *look);
+bool wait_is_same(const struct observed_wait *look);

@@ -112,8 +112,8 @@ struct thread *table_reserve(void)
         t->held = t->first;
         t->room = sizeof t->first;
     }
-    for (uint32_t i = 0; i < WAYS; i++)
-        t->ways[i] = (struct way){0}; /* cached for another stack */
+    for (uint32_t i = 0; i < CACHED_WALKS; i++)
+        t->walks[i] = (struct cached_walk){0}; /* cached for another stack */
     t->index = (uint32_t)(t - watch.threads);
     t->used = t->inside = t->unseen = t->ending = t->fork_tid = t->is_main = t->create_frames = 0;
     t->stack_low = t->stack_high = t->signalled = 0;

@@ -7,7 +7,7 @@
 #include "sources/run/wrappers/lock_lifetime.h"
 #include "sources/run/wrappers/mutex.h"
 
-static int c11_answer(int result)
+static int c11_result(int result)
 {
     switch (result) {
     case 0:
@@ -30,25 +30,25 @@ WRAPPER(int, mtx_lock, (mtx_t * mtx))
         mutex_lock_quick(mutex, THROUGH_C11, watch.sites, site_of_caller(SITE_HERE), false);
     return likely(rest.what == LOCK_DONE)
                ? thrd_success
-               : c11_answer(mutex_lock_rest(mutex, rest, THROUGH_C11, SITE_HERE));
+               : c11_result(mutex_lock_rest(mutex, rest, THROUGH_C11, SITE_HERE));
 }
 EXPORT2(mtx_lock, V_2_34, V_2_28);
 
 WRAPPER(int, mtx_unlock, (mtx_t * mtx))
 {
-    return c11_answer(mutex_unlock_as((pthread_mutex_t *)mtx));
+    return c11_result(mutex_unlock_as((pthread_mutex_t *)mtx));
 }
 EXPORT2(mtx_unlock, V_2_34, V_2_28);
 
 WRAPPER(int, mtx_trylock, (mtx_t * mtx))
 {
-    return c11_answer(mutex_trylock_as((pthread_mutex_t *)mtx, SITE_HERE, THROUGH_C11));
+    return c11_result(mutex_trylock_as((pthread_mutex_t *)mtx, SITE_HERE, THROUGH_C11));
 }
 EXPORT2(mtx_trylock, V_2_34, V_2_28);
 
 WRAPPER(int, mtx_timedlock, (mtx_t *restrict mtx, const struct timespec *restrict until))
 {
-    return c11_answer(
+    return c11_result(
         mutex_lock_until((pthread_mutex_t *)mtx, CLOCK_REALTIME, until, SITE_HERE, THROUGH_C11));
 }
 EXPORT2(mtx_timedlock, V_2_34, V_2_28);

@@ -61,7 +61,7 @@ static void release_mutex(struct thread *t, void *mutex, struct waiter *waiter)
 /* Returns whether a thread that this one has signalled, with the mutex held, is awake and waits for
  * the mutex. Then a thread runs, and no other must be checked. Programs pass control between
  * threads this way. */
-static bool woke_somebody(const struct thread *t, const struct waiter *waiter, const void *mutex)
+static bool woke_waiter(const struct thread *t, const struct waiter *waiter, const void *mutex)
 {
     struct observed_wait look;
     if (!t->signalled || !waiter->held || !(waiter->hold.flags & HELD_SIGNALLED))
@@ -80,8 +80,8 @@ __attribute__((noinline)) int condition_wait(const struct condition_wait *call, 
     struct undo undo;
     release_mutex(t, call->mutex, &waiter);
     /* A thread that waits for the mutex that this wait releases will also continue. */
-    t->woke_somebody =
-        woke_somebody(t, &waiter, call->mutex) ||
+    t->woke_waiter =
+        woke_waiter(t, &waiter, call->mutex) ||
         (waiter.held && waiter.hold.units == 1 && waiters_find((uintptr_t)call->mutex, t));
     t->signalled = 0;
     wait_fill(t, call->condition, INCIDENT_CONDITION, INCIDENT_SIGNAL,

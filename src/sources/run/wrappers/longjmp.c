@@ -1,8 +1,8 @@
 /* longjmp() and related functions, to observe signal handlers. A thread in a wait runs only signal
  * handlers, so a jump that leaves a wait comes from a handler. libc knows which frames a jump
  * leaves, and calls their undo handlers (state/shield.h). This wrapper only records that the thread
- * jumps, so that the undo handler of a wait can tell a jump from a cancellation. Other jumps, for
- * errors or within a handler, leave no wait. */
+ * jumps, so that the undo handler of a wait can distinguish a jump from a cancellation. Other
+ * jumps, for errors or within a handler, leave no wait. */
 #include "sources/run/libc/export.h"
 #include "sources/run/libc/real.h"
 #include "sources/run/state/watch.h"

@@ -69,7 +69,7 @@ static __attribute__((noinline)) int mutex_lock_slow(pthread_mutex_t *mutex, str
 int mutex_lock_rest(pthread_mutex_t *mutex, struct lock_rest rest, uint32_t through,
                     struct site site)
 {
-    if (rest.what == LOCK_ANEW)
+    if (rest.what == LOCK_AGAIN)
         rest = mutex_lock_quick(mutex, through, watch.sites, site_of_caller(site), true);
     if (rest.what == LOCK_SLOW)
         return mutex_lock_slow(mutex, site, through);

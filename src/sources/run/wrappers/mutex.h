@@ -7,9 +7,10 @@
 
 #include <pthread.h>
 
-/* Take and release a normal mutex exactly like libc. False, GIVE_NOT: it is contended or of another
- * type, and nothing has changed. */
-static inline __attribute__((always_inline)) bool mutex_take(pthread_mutex_t *mutex, uint32_t tid)
+/* Take and release a normal mutex exactly like libc. False, RELEASE_NOT: it is contended or of
+ * another type, and nothing has changed. */
+static inline __attribute__((always_inline)) bool mutex_acquire(pthread_mutex_t *mutex,
+                                                                uint32_t tid)
 {
     uint32_t kind = mutex_kind(mutex);
     if (unlikely((kind & ~(uint32_t)KIND_NOT_ELIDED) != 0))
@@ -20,7 +21,7 @@ static inline __attribute__((always_inline)) bool mutex_take(pthread_mutex_t *mu
             return false;
         *word = 1;
     } else {
-        if (unlikely(!word_take(word)))
+        if (unlikely(!word_acquire(word)))
             return false;
     }
     mutex->__data.__nusers++;
@@ -29,21 +30,21 @@ static inline __attribute__((always_inline)) bool mutex_take(pthread_mutex_t *mu
 }
 
 /* Result of a release. */
-enum give { GIVE_NOT, GIVE_DONE, GIVE_WAKE /* has waiters: call mutex_wake */ };
+enum release { RELEASE_NOT, RELEASE_DONE, RELEASE_WAKE /* has waiters: call mutex_wake */ };
 
-static inline __attribute__((always_inline)) enum give mutex_give(pthread_mutex_t *mutex)
+static inline __attribute__((always_inline)) enum release mutex_release(pthread_mutex_t *mutex)
 {
     uint32_t kind = mutex_kind(mutex);
     if (unlikely((kind & ~(uint32_t)KIND_NOT_ELIDED) != 0))
-        return GIVE_NOT;
+        return RELEASE_NOT;
     int *word = &mutex->__data.__lock;
     __atomic_store_n(&mutex->__data.__owner, 0, __ATOMIC_RELAXED);
     mutex->__data.__nusers--;
     if (*watch.single) {
         *word = 0;
-        return GIVE_DONE;
+        return RELEASE_DONE;
     }
-    return unlikely(word_give(word) > 1) ? GIVE_WAKE : GIVE_DONE;
+    return unlikely(word_release(word) > 1) ? RELEASE_WAKE : RELEASE_DONE;
 }
 
 /* Wakes one waiter of a released mutex. The mutex may be freed by now, and its memory reused; libc
@@ -60,16 +61,16 @@ int mutex_lock_until(pthread_mutex_t *mutex, clockid_t clock, const struct times
 
 /* What mutex_lock_rest must do after mutex_lock_quick, and for which entry (held_slot). */
 struct lock_rest {
-    enum { LOCK_DONE, LOCK_NEW, LOCK_ELSEWHERE, LOCK_ANEW, LOCK_SLOW } what;
+    enum { LOCK_DONE, LOCK_NEW, LOCK_ELSEWHERE, LOCK_AGAIN, LOCK_SLOW } what;
     size_t place;
 };
 
 /* The uncontended case needs no call. The frames (`sites` of them; `caller`: see walk_again) are
  * walked before the lock is taken, and the entry is found before, since loads after an acquire must
- * wait for it. LOCK_ANEW: nothing was done; call it again with `anew`. */
+ * wait for it. LOCK_AGAIN: nothing was done; call it once more with `again`. */
 static inline __attribute__((always_inline)) struct lock_rest
 mutex_lock_quick(pthread_mutex_t *mutex, uint32_t through, uint32_t sites, struct site caller,
-                 bool anew)
+                 bool again)
 {
     struct thread *t = self;
     if (unlikely(t == NULL) || unlikely(t->used >= t->room))
@@ -78,10 +79,10 @@ mutex_lock_quick(pthread_mutex_t *mutex, uint32_t through, uint32_t sites, struc
     uint32_t frames = 0;
     struct held *h = held_slot(t, at);
     if (sites)
-        frames = anew ? walk_anew(t, h->frame, sites, caller) : walk_again(t, h->frame, caller);
+        frames = again ? walk_anew(t, h->frame, sites, caller) : walk_again(t, h->frame, caller);
     if (sites && unlikely(frames == 0))
-        return (struct lock_rest){LOCK_ANEW, 0};
-    if (unlikely(!mutex_take(mutex, t->tid)))
+        return (struct lock_rest){LOCK_AGAIN, 0};
+    if (unlikely(!mutex_acquire(mutex, t->tid)))
         return (struct lock_rest){LOCK_SLOW, 0};
     uint64_t what = held_what(INCIDENT_MUTEX, INCIDENT_EXCLUSIVE, through, frames);
     enum hold hold = hold_at(t, h, at, mutex, what, sites != 0, caller.caller);
@@ -103,11 +104,11 @@ static inline __attribute__((always_inline)) int mutex_unlock_as(pthread_mutex_t
     const struct held *last = held_slot(t, used) - 1;
     if (unlikely(used == 0 || last->lock != (uintptr_t)mutex))
         return mutex_unlock_slow(mutex);
-    enum give give = mutex_give(mutex);
-    if (unlikely(give == GIVE_NOT))
+    enum release released = mutex_release(mutex);
+    if (unlikely(released == RELEASE_NOT))
         return mutex_unlock_slow(mutex);
     t->used = used - sizeof *last;
-    if (unlikely(give == GIVE_WAKE))
+    if (unlikely(released == RELEASE_WAKE))
         mutex_wake(mutex);
     return 0;
 }

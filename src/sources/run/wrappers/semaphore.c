@@ -104,7 +104,7 @@ EXPORT2(sem_clockwait, V_2_34, V_2_30);
 /* Removes a unit. In a program with handlers, a post may come from one, while its thread changes
  * its holds. Then no hold is removed: one without units stays until the thread itself removes it.
  */
-static bool unit_given(struct thread *t, const sem_t *sem)
+static bool unit_released(struct thread *t, const sem_t *sem)
 {
     if (!atomic_load_explicit(&watch.caught, memory_order_relaxed))
         return unhold_lock(t, sem);
@@ -122,7 +122,7 @@ WRAPPER(int, sem_post, (sem_t * sem))
     struct thread *t = thread_enter();
     uintptr_t lock = (uintptr_t)sem;
     if (t) {
-        uint32_t mark = unit_given(t, sem) ? LOCK_POSTED : LOCK_SIGNALS;
+        uint32_t mark = unit_released(t, sem) ? LOCK_POSTED : LOCK_SIGNALS;
         if (!(lock_flags(lock) & mark)) {
             struct shield shield;
             work_begin(t, &shield);
