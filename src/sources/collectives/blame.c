@@ -188,7 +188,8 @@ static gordian_status find_mismatches(struct training *job, gordian_error *error
         const struct operation *leader = find_majority(job, meeting, &votes);
         if (votes == meeting->count)
             continue;
-        if (!memory_extend(&job->memory, job->mismatches, job->mismatch_room, job->mismatch_count))
+        if (!memory_extend(&job->memory, job->mismatches, job->mismatch_capacity,
+                           job->mismatch_count))
             return fail_memory(error);
         struct mismatch *mismatch = &job->mismatches[job->mismatch_count++];
         *mismatch = (struct mismatch){.meeting = i, .tie = 2 * votes <= meeting->count};

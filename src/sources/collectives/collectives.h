@@ -12,7 +12,7 @@
  *      ─> rendezvous: members present and missing          meet.c
  *      ─> faults: absent, silent, stuck, mismatch          blame.c
  *      ─> wait-for graph and cycles, by libgordian's engine    judge.c
- *      ─> reports                      tell.c, tell_json.c, tell_svg.c, tell_graph.c
+ *      ─> reports                      findings.c, tell.c, tell_json.c, tell_svg.c, tell_trace.c
  *
  * A *rendezvous* (struct meeting) is an operation that is in flight on some rank. Its *late*
  * members are those that the others wait for: they have not queued the operation, or have an older

@@ -34,11 +34,11 @@ struct dump_reader {
     struct names texts, group_names; /* names that this reader has already looked up, with the job's
                                         ids */
     struct local_group *locals;
-    size_t local_count, local_room;
+    size_t local_count, local_capacity;
     struct recorded *entries;
-    size_t entry_count, entry_room;
+    size_t entry_count, entry_capacity;
     struct seat *seats;
-    size_t seat_count, seat_room;
+    size_t seat_count, seat_capacity;
     bool completed; /* some entry is completed */
     bool untimed;   /* some entry is completed without a start time */
     gordian_error *error;
@@ -142,21 +142,21 @@ static uint32_t *parse_members(struct dump_reader *reader, const struct value *r
                                uint32_t *count)
 {
     bool text = value_is(ranks, VALUE_TEXT);
-    size_t room = ranks && (text || value_is(ranks, VALUE_LIST)) ? ranks->count : 0;
-    uint32_t *members = memory_alloc(&reader->job->memory, (room + 1) * sizeof *members);
+    size_t capacity = ranks && (text || value_is(ranks, VALUE_LIST)) ? ranks->count : 0;
+    uint32_t *members = memory_alloc(&reader->job->memory, (capacity + 1) * sizeof *members);
     *count = 0;
-    for (size_t i = 0; members && !text && i < room; i++) {
+    for (size_t i = 0; members && !text && i < capacity; i++) {
         int64_t rank = value_integer(ranks->items[i], -1);
         if (rank >= 0 && rank < COLLECTIVES_RANKS_MOST)
             members[(*count)++] = (uint32_t)rank;
     }
-    for (size_t i = 0; members && text && i < room;) {
+    for (size_t i = 0; members && text && i < capacity;) {
         uint64_t rank = 0;
         if (ranks->text[i] < '0' || ranks->text[i] > '9') {
             i++;
             continue;
         }
-        for (; i < room && ranks->text[i] >= '0' && ranks->text[i] <= '9'; i++)
+        for (; i < capacity && ranks->text[i] >= '0' && ranks->text[i] <= '9'; i++)
             rank =
                 rank > COLLECTIVES_RANKS_MOST ? rank : 10 * rank + (uint64_t)(ranks->text[i] - '0');
         if (rank < COLLECTIVES_RANKS_MOST)
@@ -170,7 +170,7 @@ static bool add_group(struct dump_reader *reader, const struct value *name,
                       const struct value *about, const struct value *ranks)
 {
     struct training *job = reader->job;
-    if (!memory_extend(&job->memory, job->groups, job->group_room, job->group_count))
+    if (!memory_extend(&job->memory, job->groups, job->group_capacity, job->group_count))
         return false;
     struct group group = {.name = name->count ? value_text_id(reader, name) : 0,
                           .about = value_text_id(reader, about)};
@@ -233,7 +233,7 @@ static struct local_group *local_group(struct dump_reader *reader, const struct 
         return local;
     uint32_t group = group_id(reader, name, about, ranks);
     if (group == GORDIAN_NONE || !memory_extend(&reader->job->memory, reader->locals,
-                                                reader->local_room, reader->local_count))
+                                                reader->local_capacity, reader->local_count))
         return NULL;
     local = &reader->locals[reader->local_count++];
     *local = (struct local_group){.name = name, .group = group, .id = -1};
@@ -386,7 +386,8 @@ static struct seat *reader_seat(struct dump_reader *reader, uint32_t group)
     for (size_t i = reader->seat_count; i-- > 0;)
         if ((&reader->seats[i])->group == group)
             return &reader->seats[i];
-    if (!memory_extend(&reader->job->memory, reader->seats, reader->seat_room, reader->seat_count))
+    if (!memory_extend(&reader->job->memory, reader->seats, reader->seat_capacity,
+                       reader->seat_count))
         return NULL;
     struct seat *seat = &reader->seats[reader->seat_count++];
     *seat = (struct seat){.group = group, .enqueued = -1, .completed = -1, .last = GORDIAN_NONE};
@@ -475,7 +476,7 @@ static gordian_status read_entry(struct dump_reader *reader, const struct value 
         operation->peer = member_at(reader->job, operation->group, operation->peer);
     /* A send or a receive without a peer is useless, unless it closes a group. */
     recorded.dropped = recorded.is_p2p && operation->peer == GORDIAN_NONE && !recorded.closing;
-    if (!memory_extend(&reader->job->memory, reader->entries, reader->entry_room,
+    if (!memory_extend(&reader->job->memory, reader->entries, reader->entry_capacity,
                        reader->entry_count))
         return fail_memory(reader->error);
     reader->entries[reader->entry_count++] = recorded;

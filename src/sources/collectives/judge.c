@@ -231,8 +231,8 @@ static gordian_status keep_cycle(struct search *search, uint32_t start, uint32_t
 {
     struct training *job = search->job;
     size_t length = path_length(search, start, last);
-    if (!memory_extend(&job->memory, job->cycles, job->cycle_room, job->cycle_count) ||
-        !memory_grow(&job->memory, &job->steps, &job->step_room, job->step_count + length,
+    if (!memory_extend(&job->memory, job->cycles, job->cycle_capacity, job->cycle_count) ||
+        !memory_grow(&job->memory, &job->steps, &job->step_capacity, job->step_count + length,
                      sizeof *job->steps))
         return fail_memory(error);
     job->cycles[job->cycle_count++] = (struct cycle){job->step_count, length};

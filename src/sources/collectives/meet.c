@@ -263,7 +263,7 @@ static gordian_status add_late(struct training *job, struct meeting *meeting, ui
     if (job->late_count == LATE_MOST)
         return fail(error, GORDIAN_STATUS_INPUT,
                     "too many operations in flight in groups that are too large");
-    if (!memory_extend(&job->memory, job->late, job->late_room, job->late_count))
+    if (!memory_extend(&job->memory, job->late, job->late_capacity, job->late_count))
         return fail_memory(error);
     job->late[job->late_count++] = rank;
     meeting->late_count++;
@@ -299,7 +299,7 @@ static gordian_status add_meeting(struct training *job, size_t first, uint32_t c
                                   gordian_error *error)
 {
     const struct operation *operation = flight_operation(job, &job->flights[first]);
-    if (!memory_extend(&job->memory, job->meetings, job->meeting_room, job->meeting_count))
+    if (!memory_extend(&job->memory, job->meetings, job->meeting_capacity, job->meeting_count))
         return fail_memory(error);
     for (uint32_t i = 0; i < count; i++)
         job->flights[first + i].meeting = (uint32_t)job->meeting_count;
@@ -510,7 +510,7 @@ gordian_status training_meet(struct training *job, gordian_error *error)
     TRY(list_ranks(job, error));
     TRY(gather_flights(job, error));
     /* `late` must not be NULL, even if it is empty */
-    if (!memory_extend(&job->memory, job->late, job->late_room, 0))
+    if (!memory_extend(&job->memory, job->late, job->late_capacity, 0))
         return fail_memory(error);
     for (size_t first = 0, end; first < job->flight_count; first = end) {
         const struct operation *operation = flight_operation(job, &job->flights[first]);

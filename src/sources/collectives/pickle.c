@@ -15,11 +15,11 @@ struct machine {
     size_t size, at;
     size_t opcode; /* offset of the current opcode */
     struct value **stack;
-    size_t count, room;
+    size_t count, capacity;
     size_t *marks; /* indexes into the stack */
-    size_t mark_count, mark_room;
+    size_t mark_count, mark_capacity;
     struct value **memo;
-    size_t memo_count, memo_room;
+    size_t memo_count, memo_capacity;
     gordian_error *error;
 };
 
@@ -31,7 +31,7 @@ static gordian_status machine_fault(struct machine *machine, const char *what)
 static gordian_status push_value(struct machine *machine, struct value *value)
 {
     if (!value ||
-        !memory_extend(&machine->arena->memory, machine->stack, machine->room, machine->count))
+        !memory_extend(&machine->arena->memory, machine->stack, machine->capacity, machine->count))
         return fail_memory(machine->error);
     machine->stack[machine->count++] = value;
     return GORDIAN_OK;
@@ -311,7 +311,7 @@ static gordian_status do_text_line(struct machine *machine, unsigned quoted)
 static gordian_status do_mark(struct machine *machine, unsigned ignored)
 {
     (void)ignored;
-    if (!memory_extend(&machine->arena->memory, machine->marks, machine->mark_room,
+    if (!memory_extend(&machine->arena->memory, machine->marks, machine->mark_capacity,
                        machine->mark_count))
         return fail_memory(machine->error);
     machine->marks[machine->mark_count++] = machine->count;
@@ -414,7 +414,7 @@ static gordian_status put_memo(struct machine *machine, uint64_t index)
     TRY(need_values(machine, 1));
     if (index > machine->size)
         return machine_fault(machine, "the memo index is too large");
-    if (!memory_grow_zeroed(&machine->arena->memory, &machine->memo, &machine->memo_room,
+    if (!memory_grow_zeroed(&machine->arena->memory, &machine->memo, &machine->memo_capacity,
                             (size_t)index + 1, sizeof *machine->memo))
         return fail_memory(machine->error);
     if (index >= machine->memo_count)

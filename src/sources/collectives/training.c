@@ -54,7 +54,8 @@ bool training_grow(struct training *job, size_t count)
 {
     if (count <= job->rank_count)
         return true;
-    if (!memory_grow_zeroed(&job->memory, &job->ranks, &job->rank_room, count, sizeof *job->ranks))
+    if (!memory_grow_zeroed(&job->memory, &job->ranks, &job->rank_capacity, count,
+                            sizeof *job->ranks))
         return false;
     for (size_t i = job->rank_count; i < count; i++)
         job->ranks[i] = (struct rank){.oldest = UINT64_MAX, .meeting = GORDIAN_NONE};
@@ -149,7 +150,7 @@ struct read_work {
 };
 
 /* Reads a file into a growing buffer and appends a NUL. */
-static gordian_status load_file(const char *path, char **bytes, size_t *room, size_t *size,
+static gordian_status load_file(const char *path, char **bytes, size_t *capacity, size_t *size,
                                 const gordian_allocator *memory, gordian_error *error)
 {
     struct stat about;
@@ -160,7 +161,7 @@ static gordian_status load_file(const char *path, char **bytes, size_t *room, si
         return fail(error, GORDIAN_STATUS_IO, "%s", strerror(errno));
     if (fstat(fd, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size > FILE_MOST)
         status = fail(error, GORDIAN_STATUS_INPUT, "not a regular file below 1 GiB");
-    else if (!memory_grow(memory, bytes, room, (size_t)about.st_size + 1, 1))
+    else if (!memory_grow(memory, bytes, capacity, (size_t)about.st_size + 1, 1))
         status = fail_memory(error);
     while (status == GORDIAN_OK && *size < (size_t)about.st_size) {
         ptrdiff_t got = read(fd, *bytes + *size, (size_t)about.st_size - *size);
@@ -183,7 +184,7 @@ static bool add_complaint(struct training *job, const struct dump_file *file,
 {
     char *path = memory_copy_text(&job->memory, file->path);
     pthread_mutex_lock(&job->lock);
-    bool grown = path && memory_extend(&job->memory, job->complaints, job->complaint_room,
+    bool grown = path && memory_extend(&job->memory, job->complaints, job->complaint_capacity,
                                        job->complaint_count);
     if (grown) {
         struct complaint *complaint = &job->complaints[job->complaint_count++];
@@ -210,7 +211,7 @@ static void read_some(void *context, unsigned member)
     struct training *job = work->job;
     struct dump_reader *reader = NULL;
     char *bytes = NULL;
-    size_t room = 0, size = 0, at;
+    size_t capacity = 0, size = 0, at;
     gordian_error error = {0};
     (void)member;
     if (dump_reader_open(&reader, job, &error) != GORDIAN_OK)
@@ -221,7 +222,7 @@ static void read_some(void *context, unsigned member)
         gordian_status status =
             file->rank == GORDIAN_NONE
                 ? fail(&error, GORDIAN_STATUS_INPUT, "the file name contains no rank")
-                : load_file(file->path, &bytes, &room, &size, &job->memory, &error);
+                : load_file(file->path, &bytes, &capacity, &size, &job->memory, &error);
         THEN(status, dump_read(reader, bytes, size, &job->ranks[file->rank], &error));
         if (status == GORDIAN_STATUS_MEMORY ||
             (status != GORDIAN_OK && !add_complaint(job, file, &error)))

@@ -140,25 +140,25 @@ struct training {
     struct names texts, group_names;
     uint32_t text_count;
     struct group *groups;
-    size_t group_count, group_room;
+    size_t group_count, group_capacity;
     bool coalesces; /* some rank coalesces sends and receives */
     struct rank *ranks;
-    size_t rank_count, rank_room;
+    size_t rank_count, rank_capacity;
     struct complaint *complaints;
-    size_t complaint_count, complaint_room;
+    size_t complaint_count, complaint_capacity;
 
     struct flight *flights; /* in the order of the rendezvous */
     size_t flight_count;
     struct meeting *meetings;
-    size_t meeting_count, meeting_room;
+    size_t meeting_count, meeting_capacity;
     uint32_t *late; /* ranks */
-    size_t late_count, late_room;
+    size_t late_count, late_capacity;
     struct mismatch *mismatches;
-    size_t mismatch_count, mismatch_room;
+    size_t mismatch_count, mismatch_capacity;
     struct cycle *cycles;
-    size_t cycle_count, cycle_room;
+    size_t cycle_count, cycle_capacity;
     struct step *steps;
-    size_t step_count, step_room;
+    size_t step_count, step_capacity;
     uint32_t *culprits;
     struct verdict verdict;
 };

@@ -54,8 +54,8 @@ static void draw_claims(struct customers *customers, struct customer *customer)
             claims[count++] = (gordian_want){0, resource};
     }
     for (uint32_t i = 0; i < count; i++) {
-        uint64_t room = customers->units[claims[i].resource] - claims[i].units;
-        claims[i].units += room ? draw_below(customers, room + 1) : 0;
+        uint64_t spare = customers->units[claims[i].resource] - claims[i].units;
+        claims[i].units += spare ? draw_below(customers, spare + 1) : 0;
         claims[i].units += claims[i].units == 0;
         customer->claims[i] = claims[i];
     }

@@ -327,7 +327,7 @@ gordian_status gen_write(const struct gen_options *options, struct output *out,
 struct memory_sink {
     gordian_allocator memory;
     struct gen_trace trace;
-    size_t event_room, want_count, want_room;
+    size_t event_capacity, want_count, want_capacity;
 };
 
 static gordian_status memory_begin(void *context, uint32_t processes, uint32_t resources,
@@ -348,10 +348,10 @@ static gordian_status memory_event(void *context, const gordian_event *event, go
 {
     struct memory_sink *sink = context;
     struct gen_trace *trace = &sink->trace;
-    if (!memory_extend(&sink->memory, trace->events, sink->event_room, trace->event_count))
+    if (!memory_extend(&sink->memory, trace->events, sink->event_capacity, trace->event_count))
         return fail_memory(error);
     size_t more = event->wants ? event->want_count : 0;
-    if (more && !memory_grow(&sink->memory, &trace->wants, &sink->want_room,
+    if (more && !memory_grow(&sink->memory, &trace->wants, &sink->want_capacity,
                              sink->want_count + more, sizeof *event->wants))
         return fail_memory(error);
     for (size_t i = 0; i < more; i++)

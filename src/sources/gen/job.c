@@ -74,7 +74,7 @@ static gordian_status choose_fault(struct gen_job *job, const char *name, gordia
 }
 
 /* Checks that the groups are large enough for the fault. */
-static gordian_status check_room(const struct gen_job *job, gordian_error *error)
+static gordian_status check_group_sizes(const struct gen_job *job, gordian_error *error)
 {
     if (job->ranks < 2)
         return fail(error, GORDIAN_STATUS_INPUT, "a job has at least two ranks");
@@ -188,7 +188,7 @@ gordian_status gen_job_open(struct gen_job **out, const struct gen_options *opti
     job->coalesces = options->seed % 4 == 3;
     gordian_status status = choose_fault(job, options->fault, error);
     THEN(status, choose_sizes(job, options, error));
-    THEN(status, check_room(job, error));
+    THEN(status, check_group_sizes(job, error));
     THEN(status, plan_job(job, error));
     THEN(status, run_fault(job, error));
     if (status == GORDIAN_OK)

@@ -63,7 +63,7 @@ uint32_t job_member(const struct gen_job *job, enum group_kind kind, uint32_t gr
 struct writer {
     struct gen_job *job;
     struct stage *stage;
-    size_t room;
+    size_t capacity;
     uint32_t place; /* of the stage */
     uint32_t sequences[GROUP_KINDS];
     bool failed;
@@ -74,7 +74,7 @@ static void write_call(struct writer *writer, enum call call, enum group_kind ki
 {
     struct stage *stage = writer->stage;
     bool p2p = call == CALL_SEND || call == CALL_RECV;
-    if (!memory_extend(&writer->job->memory, stage->calls, writer->room, stage->count)) {
+    if (!memory_extend(&writer->job->memory, stage->calls, writer->capacity, stage->count)) {
         writer->failed = true;
         return;
     }

@@ -116,8 +116,8 @@ static void move_host(struct gen_job *job, uint32_t rank)
 }
 
 /* Starts the operations that can start. Returns true if there was one. An operation starts when all
- * operations before its batch are completed, except sends; sends to or from the same peer must be
- * completed as well. */
+ * operations before its batch are completed, except sends. A send or receive also waits for earlier
+ * sends to the same stage. */
 static bool move_device(struct gen_job *job, uint32_t rank)
 {
     uint32_t blocked = UINT32_MAX; /* the first batch behind an operation in flight */

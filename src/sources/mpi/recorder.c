@@ -44,12 +44,12 @@ bool recorder_open(void)
     return true;
 }
 
-size_t recorder_threads(uint32_t *tids, size_t room)
+size_t recorder_threads(uint32_t *tids, size_t capacity)
 {
     size_t count = 0;
     DIR *folder = opendir("/proc/self/task");
     for (struct dirent *entry; folder && (entry = readdir(folder));)
-        if (entry->d_name[0] != '.' && count++ < room)
+        if (entry->d_name[0] != '.' && count++ < capacity)
             tids[count - 1] = (uint32_t)strtoul(entry->d_name, NULL, 10);
     if (folder)
         closedir(folder);
@@ -302,8 +302,8 @@ uint32_t recorder_new_group(uint64_t handle, uint64_t seed, const int *members, 
     struct mpi_record *record = recorder.record;
     recorder_enter();
     uint32_t index = record->group_count, first = record->member_count;
-    bool room = index < MPI_GROUPS && size <= MPI_MEMBERS - first;
-    if (room) {
+    bool fits = index < MPI_GROUPS && size <= MPI_MEMBERS - first;
+    if (fits) {
         struct mpi_group *group = &record->groups[index];
         uint64_t id = mpi_mix(seed + size);
         for (uint32_t i = 0; i < size; i++) {
@@ -321,7 +321,7 @@ uint32_t recorder_new_group(uint64_t handle, uint64_t seed, const int *members, 
     }
     recorder.epoch++;
     recorder_leave();
-    return room ? index : MPI_GROUPS;
+    return fits ? index : MPI_GROUPS;
 }
 
 void recorder_forget_group(uint64_t handle)

@@ -47,8 +47,8 @@ static inline uint32_t recorder_epoch(void)
 
 /* Creates and maps the record file. False: there is no session, or no space. */
 bool recorder_open(void);
-/* Lists the threads of this process, at most `room`. Returns how many there are. */
-size_t recorder_threads(uint32_t *tids, size_t room);
+/* Lists the threads of this process, at most `capacity`. Returns how many there are. */
+size_t recorder_threads(uint32_t *tids, size_t capacity);
 
 /* Marks the record as incomplete: something happened that it cannot describe. */
 static inline void recorder_give_up(void)

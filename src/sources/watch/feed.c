@@ -214,7 +214,7 @@ static gordian_status add_group(struct feed *feed, struct grouping *grouping, ui
                                 gordian_error *error)
 {
     size_t arrows = grouping->servers->verdict.arrow_count;
-    if (!memory_extend(&feed->memory, feed->groups, feed->room, feed->count))
+    if (!memory_extend(&feed->memory, feed->groups, feed->capacity, feed->count))
         return fail_memory(error);
     struct fed_group *group = &feed->groups[feed->count++];
     *group = (struct fed_group){

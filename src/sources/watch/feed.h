@@ -22,7 +22,7 @@ struct feed {
     gordian_client *client; /* NULL: not connected */
     uint64_t again;         /* when to reconnect, if not connected */
     struct fed_group *groups;
-    size_t count, room;
+    size_t count, capacity;
     gordian_allocator memory;
 };
 

@@ -34,7 +34,7 @@ void servers_close(struct servers *servers)
 
 gordian_status servers_add(struct servers *servers, const char *address, gordian_error *error)
 {
-    if (!memory_extend(&servers->memory, servers->sources, servers->room, servers->count))
+    if (!memory_extend(&servers->memory, servers->sources, servers->capacity, servers->count))
         return fail_memory(error);
     TRY(source_open(&servers->sources[servers->count], address, &servers->pace, &servers->memory,
                     error));
@@ -44,7 +44,7 @@ gordian_status servers_add(struct servers *servers, const char *address, gordian
 
 gordian_status servers_inspect(struct servers *servers, uint32_t pid, gordian_error *error)
 {
-    if (!memory_extend(&servers->memory, servers->sources, servers->room, servers->count))
+    if (!memory_extend(&servers->memory, servers->sources, servers->capacity, servers->count))
         return fail_memory(error);
     TRY(inspector_open(&servers->sources[servers->count], pid, &servers->pace, &servers->memory,
                        error));
@@ -110,7 +110,7 @@ gordian_status servers_turn(struct servers *servers, uint64_t limit_ns, struct p
 {
     uint64_t now = clock_ns();
     size_t count = servers->count + other_count;
-    if (!memory_grow(&servers->memory, &servers->polls, &servers->poll_room, count,
+    if (!memory_grow(&servers->memory, &servers->polls, &servers->poll_capacity, count,
                      sizeof *servers->polls))
         return fail_memory(error);
     uint64_t until = limit_ns == UINT64_MAX ? UINT64_MAX : now + limit_ns;

@@ -37,7 +37,7 @@ static bool add_branch(struct tree *tree, const struct servers *servers, struct 
     while (top) {
         uint32_t session = stack[--top];
         struct member member = {root.source, session};
-        if (!memory_extend(&tree->memory, tree->lines, tree->room, tree->count))
+        if (!memory_extend(&tree->memory, tree->lines, tree->capacity, tree->count))
             return false;
         tree->lines[tree->count++] =
             (struct tree_line){member, depths[session], is_deadlocked(&servers->verdict, member),

@@ -18,7 +18,7 @@ struct tree_line {
 
 struct tree {
     struct tree_line *lines;
-    size_t count, room;
+    size_t count, capacity;
     struct overview overview;
     gordian_allocator memory;
 };

@@ -43,14 +43,14 @@ struct pollfd;
 
 struct servers {
     struct source **sources;
-    size_t count, room;
+    size_t count, capacity;
     struct source_pace pace;
     struct links links;
     struct verdict verdict;   /* the latest verdict */
     uint64_t judged_scans;    /* scans made before the latest verdict */
     uint64_t inspected_scans; /* scans of servers made before the processes were last scanned */
     struct pollfd *polls;     /* buffer of servers_turn */
-    size_t poll_room;
+    size_t poll_capacity;
     gordian_allocator memory;
 };
 

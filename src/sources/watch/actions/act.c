@@ -162,7 +162,7 @@ static bool take_deadlock(const struct acts *acts, struct act *act, const struct
 static bool begin_act(struct acts *acts, const struct deadlock *deadlock,
                       struct source *const *sources, uint64_t request, uint64_t now)
 {
-    if (!memory_extend(&acts->memory, acts->list, acts->room, acts->count))
+    if (!memory_extend(&acts->memory, acts->list, acts->capacity, acts->count))
         return false;
     struct act *act = &acts->list[acts->count++];
     *act = (struct act){.remedy = acts->first, .seen = now};

@@ -56,7 +56,7 @@ struct act {
 
 struct acts {
     struct act *list;
-    size_t count, room;
+    size_t count, capacity;
     enum remedy first; /* the first remedy to try */
     uint64_t grace_ns; /* time for a remedy to take effect */
     gordian_allocator memory;

@@ -25,7 +25,7 @@ struct client_end {
 struct inspector {
     struct process_snapshot snapshot;
     struct client_end *ends; /* all sockets of the process */
-    size_t end_count, end_room;
+    size_t end_count, end_capacity;
     gordian_allocator memory;
 };
 
@@ -95,7 +95,7 @@ static bool list_ends(struct inspector *inspector)
         if (open_file->pid != pid || open_file->kind != OPEN_FILE_SOCKET ||
             other_process(open_files, open_file->inode, pid))
             continue;
-        done = memory_extend(&inspector->memory, inspector->ends, inspector->end_room,
+        done = memory_extend(&inspector->memory, inspector->ends, inspector->end_capacity,
                              inspector->end_count);
         if (!done)
             break;

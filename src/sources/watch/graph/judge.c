@@ -32,7 +32,8 @@ static void *verdict_alloc(struct verdict *verdict, size_t size)
 
 static void add_arrow(struct verdict *verdict, const struct arrow_between *arrow)
 {
-    if (memory_extend(&verdict->memory, verdict->arrows, verdict->arrow_room, verdict->arrow_count))
+    if (memory_extend(&verdict->memory, verdict->arrows, verdict->arrow_capacity,
+                      verdict->arrow_count))
         verdict->arrows[verdict->arrow_count++] = *arrow;
     else
         verdict->failed = true;
@@ -290,8 +291,8 @@ static void take_deadlock(struct verdict *verdict, const gordian_part *part, enu
     struct deadlock deadlock = {.member_count = count};
     const bool *inside = mark_part(verdict, part);
     deadlock.members = verdict_alloc(verdict, count * sizeof *deadlock.members);
-    verdict->failed |= !memory_extend(&verdict->memory, verdict->deadlocks, verdict->deadlock_room,
-                                      verdict->deadlock_count);
+    verdict->failed |= !memory_extend(&verdict->memory, verdict->deadlocks,
+                                      verdict->deadlock_capacity, verdict->deadlock_count);
     if (verdict->failed)
         return;
     for (size_t i = 0; i < count; i++) {

@@ -32,9 +32,9 @@ struct deadlock {
 
 struct verdict {
     struct arrow_between *arrows; /* at the last evaluated moment */
-    size_t arrow_count, arrow_room;
+    size_t arrow_count, arrow_capacity;
     struct deadlock *deadlocks;
-    size_t deadlock_count, deadlock_room;
+    size_t deadlock_count, deadlock_capacity;
     size_t behind;        /* sessions outside that a deadlock blocks forever */
     size_t mended;        /* cycles that servers will resolve */
     const char *engine;   /* the engine used; NULL: no session waited */

@@ -51,7 +51,7 @@ gordian_status links_set(struct links *links, const char *pattern, gordian_error
 
 static void push_link(struct links *links, const struct link *link)
 {
-    if (link->client && memory_extend(&links->memory, links->list, links->room, links->count))
+    if (link->client && memory_extend(&links->memory, links->list, links->capacity, links->count))
         links->list[links->count++] = *link;
     else
         links->failed = true;

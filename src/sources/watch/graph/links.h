@@ -46,7 +46,7 @@ struct links {
     regex_t pattern;
     bool has_pattern;
     struct link *list;
-    size_t count, room;
+    size_t count, capacity;
     struct client_session *client_sessions; /* links.c: sessions and their clients */
     size_t client_session_count, client_session_room;
     struct locals *locals; /* see local_clients.h; NULL until it is needed */

@@ -35,9 +35,9 @@ struct backend {
 
 struct locals {
     struct local_end *ends;
-    size_t count, room;
+    size_t count, capacity;
     struct backend *backends; /* sorted by pid */
-    size_t backend_count, backend_room;
+    size_t backend_count, backend_capacity;
     uint64_t read, cost_ns; /* when the tables were last read, and the time it took */
     gordian_allocator memory;
 };
@@ -145,7 +145,7 @@ static void read_table(struct locals *locals, const char *path)
     FILE *file = fopen(path, "re");
     while (file && fgets(line, sizeof line, file))
         if (parse_line(line, &end) &&
-            memory_extend(&locals->memory, locals->ends, locals->room, locals->count))
+            memory_extend(&locals->memory, locals->ends, locals->capacity, locals->count))
             locals->ends[locals->count++] = end;
     if (file)
         fclose(file);
@@ -210,7 +210,7 @@ static void list_backends(struct locals *locals)
         const struct local_end *far =
             locals->ends[i].far ? find_inode(locals, locals->ends[i].far) : NULL;
         if (!far || !far->pid || far->shared ||
-            !memory_extend(&locals->memory, locals->backends, locals->backend_room,
+            !memory_extend(&locals->memory, locals->backends, locals->backend_capacity,
                            locals->backend_count))
             continue;
         locals->backends[locals->backend_count++] = (struct backend){far->pid, i};
@@ -248,8 +248,8 @@ static void read_unix(struct locals *locals)
         if (!name || state != CONNECTED || sscanf(name, "/.s.PGSQL.%u", &port) != 1)
             continue;
         uint64_t peer = inspector_peer(inode);
-        if (!peer || !memory_grow(&locals->memory, &locals->ends, &locals->room, locals->count + 2,
-                                  sizeof *locals->ends))
+        if (!peer || !memory_grow(&locals->memory, &locals->ends, &locals->capacity,
+                                  locals->count + 2, sizeof *locals->ends))
             continue;
         locals->ends[locals->count++] = (struct local_end){.inode = inode};
         locals->ends[locals->count++] =

@@ -25,7 +25,7 @@ static bool find_roots(struct overview *overview, const struct scan *scan, uint3
     for (uint32_t i = 0; i < scan->session_count; i++) {
         if (!blocks[i] || scan->sessions[i].wait != SCAN_NONE)
             continue;
-        if (!memory_extend(&overview->memory, overview->roots, overview->root_room,
+        if (!memory_extend(&overview->memory, overview->roots, overview->root_capacity,
                            overview->root_count))
             return false;
         overview->roots[overview->root_count++] = (struct root){source, i, scan_behind(scan, i)};
@@ -90,7 +90,7 @@ static bool take_chain(struct overview *overview, const struct scan *scan, uint3
     size_t length = (size_t)depths[last] + 1;
     if (length <= overview->chain_count)
         return true;
-    if (!memory_grow(&overview->memory, &overview->chain, &overview->chain_room, length,
+    if (!memory_grow(&overview->memory, &overview->chain, &overview->chain_capacity, length,
                      sizeof *overview->chain))
         return false;
     overview->chain_source = source;

@@ -18,12 +18,12 @@ struct root {
 
 struct overview {
     struct root *roots; /* idle ones first, then by the number of blocked sessions */
-    size_t root_count, root_room;
+    size_t root_count, root_capacity;
     size_t waiting;        /* sessions that wait for a lock */
     double oldest_s;       /* the oldest wait */
     uint32_t chain_source; /* the longest chain: sessions, from the last to the root */
     uint32_t *chain;
-    size_t chain_count, chain_room;
+    size_t chain_count, chain_capacity;
     gordian_allocator memory;
 };
 

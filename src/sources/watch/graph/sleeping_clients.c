@@ -206,7 +206,7 @@ static struct sleeper *find_sleeper(struct sleepers *sleepers, uint32_t pid, uin
     for (size_t i = 0; i < sleepers->count; i++)
         if (sleepers->list[i].pid == pid && sleepers->list[i].inode == inode)
             return &sleepers->list[i];
-    if (!memory_extend(&sleepers->memory, sleepers->list, sleepers->room, sleepers->count))
+    if (!memory_extend(&sleepers->memory, sleepers->list, sleepers->capacity, sleepers->count))
         return NULL;
     struct sleeper *sleeper = &sleepers->list[sleepers->count++];
     *sleeper = (struct sleeper){.pid = pid, .inode = inode, .switches = UINT64_MAX};

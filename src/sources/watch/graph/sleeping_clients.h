@@ -26,7 +26,7 @@ struct sleeper {
 
 struct sleepers {
     struct sleeper *list;
-    size_t count, room;
+    size_t count, capacity;
     uint64_t latest;             /* the latest `since` */
     uint64_t recounted, cost_ns; /* when all processes were last scanned, and the time it took */
     gordian_allocator memory;

@@ -29,7 +29,7 @@ static bool add_unseen(struct unseen_list *unseen, uint32_t source, uint32_t ses
             unseen->list[i].sessions++;
             return true;
         }
-    if (!memory_extend(&unseen->memory, unseen->list, unseen->room, unseen->count))
+    if (!memory_extend(&unseen->memory, unseen->list, unseen->capacity, unseen->count))
         return false;
     unseen->list[unseen->count++] = (struct unseen){source, session != SCAN_NONE, session, reason};
     return true;

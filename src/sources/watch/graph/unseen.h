@@ -14,7 +14,7 @@ struct unseen {
 
 struct unseen_list {
     struct unseen *list;
-    size_t count, room;
+    size_t count, capacity;
     gordian_allocator memory;
 };
 

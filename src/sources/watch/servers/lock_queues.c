@@ -362,11 +362,11 @@ size_t queues_check(struct queues *queues, int64_t pids[QUEUES_CHECKS])
 void queues_ahead(struct queues *queues, int64_t leader, const char *blockers)
 {
     struct scan *scan = queues->scan;
-    size_t count = 0, room = strlen(blockers) / 2 + 1;
-    uint32_t *ahead = scan_alloc(scan, room * sizeof *ahead);
+    size_t count = 0, capacity = strlen(blockers) / 2 + 1;
+    uint32_t *ahead = scan_alloc(scan, capacity * sizeof *ahead);
     if (!ahead)
         return;
-    for (const char *at = blockers; *at && count < room;) {
+    for (const char *at = blockers; *at && count < capacity;) {
         char *end;
         at += strspn(at, "{},");
         int64_t pid = strtoll(at, &end, 10);

@@ -33,7 +33,7 @@ struct maria {
     MYSQL *mysql; /* NULL: not connected */
     MYSQL_RES *result;
     MYSQL_ROW *rows; /* of the result */
-    size_t row_room;
+    size_t row_capacity;
     enum phase phase;
     int waits; /* MYSQL_WAIT_... */
 };
@@ -188,7 +188,7 @@ static enum driver_progress after_storing(struct maria *maria)
     /* The rows of a stored result are in memory. Collect them for access by number. */
     size_t count = maria->result ? (size_t)mysql_num_rows(maria->result) : 0;
     maria->phase = PHASE_NONE;
-    if (!memory_grow(&maria->base.memory, &maria->rows, &maria->row_room, count,
+    if (!memory_grow(&maria->base.memory, &maria->rows, &maria->row_capacity, count,
                      sizeof *maria->rows))
         return fail_maria(maria, "out of memory");
     for (size_t i = 0; i < count; i++)

@@ -75,7 +75,7 @@ uint32_t scan_session(struct scan *scan, int64_t pid, const char *gid)
     const char *copy = gid ? scan_text(scan, gid) : NULL;
     uint32_t count = (uint32_t)scan->session_count + 1;
     if (scan->failed ||
-        !memory_grow(&scan->memory, &scan->sessions, &scan->session_room, count,
+        !memory_grow(&scan->memory, &scan->sessions, &scan->session_capacity, count,
                      sizeof *scan->sessions) ||
         !hash_reserve(&scan->index, &scan->memory, count, count, refill_index, scan)) {
         scan->failed = true;
@@ -105,7 +105,7 @@ uint32_t scan_session(struct scan *scan, int64_t pid, const char *gid)
 
 struct wait *scan_wait(struct scan *scan, uint32_t session)
 {
-    if (!memory_extend(&scan->memory, scan->waits, scan->wait_room, scan->wait_count)) {
+    if (!memory_extend(&scan->memory, scan->waits, scan->wait_capacity, scan->wait_count)) {
         scan->failed = true;
         return NULL;
     }
@@ -117,7 +117,7 @@ struct wait *scan_wait(struct scan *scan, uint32_t session)
 
 void scan_push(struct scan *scan, const struct edge *edge)
 {
-    if (memory_extend(&scan->memory, scan->edges, scan->edge_room, scan->edge_count))
+    if (memory_extend(&scan->memory, scan->edges, scan->edge_capacity, scan->edge_count))
         scan->edges[scan->edge_count++] = *edge;
     else
         scan->failed = true;

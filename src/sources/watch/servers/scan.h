@@ -74,11 +74,11 @@ struct scan {
     const struct scan *before; /* while scanning: the previous scan */
     struct queues *queues;     /* while scanning: PostgreSQL's lock queues */
     struct session *sessions;
-    size_t session_count, session_room;
+    size_t session_count, session_capacity;
     struct wait *waits;
-    size_t wait_count, wait_room;
+    size_t wait_count, wait_capacity;
     struct edge *edges;
-    size_t edge_count, edge_room;
+    size_t edge_count, edge_capacity;
     struct hash index; /* of sessions, by pid and gid */
     struct arena arena;
     gordian_allocator memory;
