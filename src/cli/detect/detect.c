@@ -103,7 +103,7 @@ static void tell_note(struct detect *detect)
     const char *note = gordian_engine_note(detect->system);
     if (!note || detect->noted)
         return;
-    cli_say(detect->cli, "engine '%s': %s; sparse goes on with the same state",
+    cli_say(detect->cli, "engine '%s': %s; continuing with sparse in the same state",
             gordian_engine_name(detect->system), note);
     detect->noted = true;
 }
@@ -231,8 +231,8 @@ static int detect_main(struct cli *cli, int argc, char **argv)
          OPTION_WORD, &detect.recover,
          (const char *const[]){"youngest", "oldest", "cheapest", "priority", "fewest-held", NULL}},
         {"show", 0, "WHAT",
-         "deadlocks (the default); matrices: those of the\n"
-         "engine too, at the end; all: and at every deadlock",
+         "deadlocks (default); matrices: also the matrices at\n"
+         "the end; all: also at every deadlock",
          OPTION_CHOICE, &detect.show, shows},
         {"strict", 's', NULL, "stop at the first event that is refused", OPTION_FLAG,
          &detect.strict, NULL},
@@ -245,7 +245,7 @@ static int detect_main(struct cli *cli, int argc, char **argv)
     if (operands < 0)
         return code;
     if (operands > 1)
-        return cli_misuse(cli, "one FILE at a time: '%.200s' is one too many", argv[1]);
+        return cli_misuse(cli, "unexpected operand '%.200s': give one FILE", argv[1]);
     if (detect.recover && !gordian_policy_parse(detect.recover, &detect.policy))
         return refuse_policy(cli, detect.recover);
     detect.drawing = (struct drawing){cli_style(cli), &cli->out, &detect.labels, cli->verbose};

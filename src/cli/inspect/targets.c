@@ -143,7 +143,8 @@ gordian_status inspect_targets(struct cli *cli, struct inspect_settings *setting
     if (status == GORDIAN_OK && (settings->tree || settings->all))
         status = add_many(&crowd, settings, error);
     if (status == GORDIAN_OK && crowd.count == 0)
-        status = fail(error, GORDIAN_STATUS_INPUT, "there is no process that may be inspected");
+        status = fail(error, GORDIAN_STATUS_INPUT,
+                      "no process may be inspected: run as its user or as root");
     THEN(status, sight_open(sight, crowd.list, crowd.count, error));
     if (status != GORDIAN_OK)
         for (size_t i = 0; i < crowd.count; i++)

@@ -2,5 +2,5 @@
 #include "cli/base/commands.h"
 #include "cli/parts/part.h"
 
-PART_COMMAND(watch, "SERVER...", "watch the lock waits of databases, and name their deadlocks",
+PART_COMMAND(watch, "SERVER...", "watch lock waits of databases and report deadlocks",
              "gordian-watch");

@@ -388,7 +388,7 @@ static void say_blind(struct hang *hang, const gordian_error *error)
         return; /* a process has just ended: that explains the failure */
     hang->blind = true;
     if (hang->cli->verbose)
-        cli_say(hang->cli, "hangs are not looked for from outside: %s", error->message);
+        cli_say(hang->cli, "hangs are not detected from outside: %s", error->message);
 }
 
 /* Plans the next scan: later each time, and never so soon that scans use much of the time. */

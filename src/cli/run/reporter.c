@@ -289,7 +289,7 @@ int run_status(struct cli *cli, const struct run_settings *settings)
         if (ear.watched && !cli->quiet)
             cli_say(cli,
                     "process %u is watched, but its status signal is not available: it is "
-                    "looked at from outside",
+                    "inspected from outside",
                     pid);
         return show_outside(cli, settings, pid);
     }

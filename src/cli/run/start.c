@@ -320,7 +320,7 @@ static const char *plural_s(uint64_t count)
 static void print_again(void *context, unsigned kind, unsigned ordinal, uint64_t count)
 {
     const struct start *start = context;
-    cli_say(start->cli, "%s %u came %llu times",
+    cli_say(start->cli, "%s %u occurred %llu times",
             kind == INCIDENT_POTENTIAL ? "potential deadlock"
             : kind == INCIDENT_STALL   ? "stall"
                                        : "deadlock",
@@ -383,11 +383,11 @@ static void tell_picture(const struct start *start, const struct ending *ending)
         return;
     if (hang->hung)
         cli_say(start->cli,
-                "nothing has moved for %s s; these did not end:", start->settings->on_hang);
+                "nothing has moved for %s s; these threads did not end:", start->settings->on_hang);
     else if (hang->still_since)
-        cli_say(start->cli, "these did not end:");
+        cli_say(start->cli, "these threads did not end:");
     else
-        cli_say(start->cli, "these did not end, as they were %.1f s before:", ago);
+        cli_say(start->cli, "threads that did not end, as they were %.1f s before:", ago);
     write_whole(STDERR_FILENO, hang->picture.buffer, hang->picture.used);
 }
 
@@ -480,7 +480,7 @@ static void tell_totals(const struct start *start, const struct incident_tally *
         cli_say(start->cli, "the watcher was off in %llu process%s", (unsigned long long)tally->off,
                 tally->off == 1 ? "" : "es");
     if (tally->sandboxed)
-        cli_say(start->cli, "in %llu process%s that forbade system calls, mutexes only were judged",
+        cli_say(start->cli, "in %llu process%s that forbid system calls, only mutexes were judged",
                 (unsigned long long)tally->sandboxed, tally->sandboxed == 1 ? "" : "es");
     tell_unwatched(start, tally);
     say_survivors(start, &ending->survivors);
@@ -593,7 +593,7 @@ static int cannot_watch(struct start *start, const char *subject, const char *re
     if (stop || !start->cli->quiet)
         cli_say(start->cli, "cannot watch '%s': %s%s%s%s", command[0], subject, *subject ? " " : "",
                 reason,
-                stop ? "" : "; it runs unwatched, and hangs are looked for from outside only");
+                stop ? "" : "; it runs unwatched, and hangs are detected only from outside");
     if (stop) {
         remove_session(start);
         return EXIT_UNAVAILABLE;
@@ -613,7 +613,7 @@ int run_start(struct cli *cli, const struct run_settings *settings, char **comma
     if (code != EXIT_NOTHING)
         return code;
     if (!session_create(start.folder, sizeof start.folder)) {
-        cli_say(cli, "cannot make a folder for temporary files: %s; reports are not counted",
+        cli_say(cli, "cannot create a directory for temporary files: %s; reports are not counted",
                 strerror(errno));
         start.folder[0] = '\0';
     }

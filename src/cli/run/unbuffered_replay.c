@@ -236,7 +236,7 @@ static void tell_stuck(struct cli *cli, const struct play *play)
     }
     if (stuck && !play->full)
         cli_say(cli,
-                "deadlocks if unbuffered: the MPI program came to its end only because its sends "
+                "deadlocks if unbuffered: the MPI program ended only because its sends "
                 "were buffered (%s%s)",
                 text, stuck > 4 ? "; ..." : "");
 }

@@ -337,7 +337,7 @@ static struct served *choose_system(struct listing *listing, const struct servic
     if (!only)
         only = service_find(service, name ? name : "default", strlen(name ? name : "default"));
     if (!only)
-        fail(&listing->error, GORDIAN_STATUS_INPUT, "there was no system '%.100s' then",
+        fail(&listing->error, GORDIAN_STATUS_INPUT, "there was no system '%.100s' at that time",
              name ? name : "default");
     return only;
 }
@@ -368,37 +368,36 @@ static int incidents_main(struct cli *cli, int argc, char **argv)
     struct incidents_filter *filter = &listing.filter;
     int code;
     const struct option options[] = {
-        {"data", 'd', "DIR", "the service's folder (default: " USUAL_FOLDER ")", OPTION_FOLDER,
+        {"data", 'd', "DIR", "the service's directory (default: " USUAL_FOLDER ")", OPTION_FOLDER,
          &listing.folder, NULL},
-        {"store", 0, "URI", "instead of a folder: PostgreSQL, as of gordian serve --store",
-         OPTION_TEXT, &listing.store, NULL},
-        {"store-schema", 0, "NAME", "where the tables are there (default: gordian)", OPTION_TEXT,
+        {"store", 0, "URI", "a PostgreSQL server instead, as in gordian serve --store", OPTION_TEXT,
+         &listing.store, NULL},
+        {"store-schema", 0, "NAME", "schema that holds the tables (default: gordian)", OPTION_TEXT,
          &listing.schema, NULL},
         {"system", 0, "NAME", "only those of this system", OPTION_TEXT, &filter->system, NULL},
-        {"process", 0, "NAME", "only those this process was part of", OPTION_TEXT, &filter->process,
-         NULL},
-        {"since", 0, "TIME", "formed at this time (UTC) or later; 2h, 30d: so long ago",
-         OPTION_TEXT, &listing.since, NULL},
+        {"process", 0, "NAME", "only those with this process", OPTION_TEXT, &filter->process, NULL},
+        {"since", 0, "TIME", "formed at or after this time (UTC); 2h: 2 hours ago", OPTION_TEXT,
+         &listing.since, NULL},
         {"until", 0, "TIME", "formed before this time", OPTION_TEXT, &listing.until, NULL},
-        {"label", 0, "KEY:VALUE", "only those with something in them that had this label",
-         OPTION_TEXT, &filter->label, NULL},
-        {"at", 0, "TIME", "only those that stood at this time", OPTION_TEXT, &listing.at, NULL},
+        {"label", 0, "KEY:VALUE", "only those with a member that had this label", OPTION_TEXT,
+         &filter->label, NULL},
+        {"at", 0, "TIME", "only those open at this time", OPTION_TEXT, &listing.at, NULL},
         {"state", 0, NULL,
-         "with --at: who held and waited for what then, as a trace\n"
-         "(with --json as JSON), instead",
+         "with --at: print the state at that time instead, as a\n"
+         "trace (with --json as JSON)",
          OPTION_FLAG, &listing.state, NULL},
-        {"open", 0, NULL, "only those that stand", OPTION_FLAG, &filter->open, NULL},
-        {"ended", 0, NULL, "only those that have ended", OPTION_FLAG, &filter->ended, NULL},
-        {"id", 0, "N", "only this one; with --json also what led to it", OPTION_U64, &listing.id,
-         NULL},
-        {"limit", 'n', "N", "at most so many", OPTION_U32, &filter->limit, NULL},
-        {"oldest-first", 0, NULL, "in order of time; otherwise the newest come first", OPTION_FLAG,
+        {"open", 0, NULL, "only open ones", OPTION_FLAG, &filter->open, NULL},
+        {"ended", 0, NULL, "only ended ones", OPTION_FLAG, &filter->ended, NULL},
+        {"id", 0, "N", "only this one; with --json also the events before it", OPTION_U64,
+         &listing.id, NULL},
+        {"limit", 'n', "N", "at most N", OPTION_U32, &filter->limit, NULL},
+        {"oldest-first", 0, NULL, "the oldest first (default: the newest)", OPTION_FLAG,
          &filter->oldest_first, NULL},
-        {"audit", 0, NULL, "what operators did by hand, who and why, instead", OPTION_FLAG,
-         &listing.audit, NULL},
+        {"audit", 0, NULL, "list manual actions of operators instead", OPTION_FLAG, &listing.audit,
+         NULL},
         {"export", 0, "FILE",
-         "write them to a file (- standard output), a JSON object\n"
-         "a line, with what led to each",
+         "write them to a file (-: standard output), one JSON\n"
+         "object per line, with the events before each",
          OPTION_FILE, &listing.export, NULL},
         {0},
     };
@@ -406,7 +405,8 @@ static int incidents_main(struct cli *cli, int argc, char **argv)
     if (operands < 0)
         return code;
     if (operands > 0)
-        return cli_misuse(cli, "'%.200s': no operands are taken; --data names the folder", argv[0]);
+        return cli_misuse(cli, "unexpected operand '%.200s': name the directory with --data",
+                          argv[0]);
     code = take_time(&listing, "since", listing.since, &filter->since);
     if (code == EXIT_NOTHING)
         code = take_time(&listing, "until", listing.until, &filter->until);
@@ -415,7 +415,7 @@ static int incidents_main(struct cli *cli, int argc, char **argv)
     if (code != EXIT_NOTHING)
         return code;
     if (listing.state && !listing.at)
-        return cli_misuse(cli, "--state: say which moment with --at");
+        return cli_misuse(cli, "--state needs a time: give it with --at");
     listing.style = cli_style(cli);
     char *uri = hide_behind((char *)listing.store);
     if (listing.store && !uri)
@@ -429,13 +429,13 @@ static int incidents_main(struct cli *cli, int argc, char **argv)
 const struct command command_incidents = {
     .name = "incidents",
     .operands = "",
-    .summary = "the history of deadlocks a service has kept",
+    .summary = "list the deadlock history of a service",
     .about =
-        "Lists the incidents in a service's folder, the newest first: when each deadlock\n"
-        "formed, who was in it, how it ended. Reads the file itself, or the tables of --store,\n"
-        "while the service runs and without it. Exit status 1 if there are any, 0 if none.\n"
-        "With --at TIME --state: the whole state of a system at that moment, as a trace that\n"
-        "'gordian detect' and others read, as far back as the service keeps it\n"
-        "(--keep-history of 'gordian serve'). Exit status 0.\n",
+        "Lists the deadlocks that a service has recorded, the newest first: when each formed,\n"
+        "its processes, and how it ended. Reads the service's directory or the tables of\n"
+        "--store; the service need not run. Exit status 1 if there are any, 0 if none. With\n"
+        "--at TIME --state: prints the state of a system at that time as a trace for 'gordian\n"
+        "detect' and others, as far back as the service keeps it (--keep-history of 'gordian\n"
+        "serve'). Exit status 0.\n",
     .run = incidents_main,
 };

@@ -16,7 +16,7 @@ const struct command command_serve = {
 const struct command command_incidents = {
     .name = "incidents",
     .operands = "",
-    .summary = "the history of deadlocks a service has kept",
+    .summary = "list the deadlock history of a service",
     .about = "This program was built without what `gordian serve` needs and cannot read the file\n"
              "of one. sqlite3 can: SELECT * FROM incidents.\n",
     .run = cli_missing,

@@ -210,7 +210,7 @@ void tell_servers(struct watching *watching)
             told->trouble_no = source->trouble_no;
             told->away = true;
         } else if (told->away && !*source->trouble && source->scan.whole) {
-            cli_say(cli, "%s: is back", source->label);
+            cli_say(cli, "%s: available again", source->label);
             told->away = false;
         }
         if (source_is_up(source) && *source->facts.lacks && !told->lacks && !cli->quiet)

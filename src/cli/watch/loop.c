@@ -147,7 +147,7 @@ static void tell_nothing(struct watching *watching)
         output_format(telling.out, "%zu %s\n", seen, seen == 1 ? "server" : "servers");
     if (verdict->mended)
         output_format(telling.out,
-                      "  %zu %s through places in a queue, which the server mends itself\n",
+                      "  %zu %s through queue positions, which the server resolves itself\n",
                       verdict->mended, verdict->mended == 1 ? "cycle goes" : "cycles go");
     tell_unseen_once(watching);
     tell_overview(&telling, overview);

@@ -74,7 +74,7 @@ static void tell_front(const struct teller *teller, uint32_t index)
             training_name(teller->job, teller->job->groups[operation->group].name), rank->flights);
         return;
     }
-    output_text(teller->out, rank->heard ? "nothing that holds it up\n" : "no dump\n");
+    output_text(teller->out, rank->heard ? "no operation that blocks it\n" : "no dump\n");
 }
 
 /* ------------------------------------------------------------------ not seen */
@@ -122,7 +122,7 @@ static void tell_unseen(const struct teller *teller)
     output_text(teller->out, "There is no dump of ");
     output_text(teller->out, count > 1 ? "ranks " : "rank ");
     finding_ranges(teller->out, teller->ranks, count, pieces_most(teller));
-    output_text(teller->out, ": what happens there was not seen.\n");
+    output_text(teller->out, ": their state is unknown.\n");
 }
 
 static void tell_unjudged(const struct teller *teller)
@@ -177,8 +177,8 @@ static void tell_nothing(struct teller *teller)
     bool incomplete = verdict_is_incomplete(verdict);
     const char *text = verdict->dump_count == 0 ? "No dump could be read: nothing was judged.\n"
                        : incomplete        ? "Nothing was found, but not everything was seen.\n"
-                       : job->flight_count ? "Nobody is to blame by these dumps.\n"
-                                           : "Nothing is in flight: nobody waits.\n";
+                       : job->flight_count ? "These dumps show no fault.\n"
+                                           : "Nothing is in flight: no rank waits.\n";
     begin_paragraph(teller);
     style_text(&teller->look.style, teller->out, incomplete ? COLOR_BAD : COLOR_GOOD, text);
 }
@@ -197,7 +197,7 @@ void training_text(const struct training *job, struct output *out, const struct 
     if (!quiet)
         tell_waiting(&teller);
     if (verbose) {
-        output_text(out, "\nWhat every rank is in first:\n");
+        output_text(out, "\nThe oldest operation of each rank:\n");
         for (uint32_t r = 0; r < job->rank_count; r++)
             if (job->ranks[r].listed)
                 tell_front(&teller, r);
