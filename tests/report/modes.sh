@@ -73,7 +73,7 @@ wait $! 2>/dev/null
 # Potential ones: told once, counted, and no reason for another exit status.
 run 0 "$program" orders 4
 says '^gordian: potential deadlock 1: two locks are taken in both orders'
-says '^gordian run: potential deadlock 1 came [2-9]'
+says '^gordian run: potential deadlock 1 occurred [2-9]'
 says '^gordian run: 1 potential deadlock; watched 2 locks'
 run 0 --no-potential "$program" orders 4
 says '^gordian run: no deadlock; watched 2 locks'
