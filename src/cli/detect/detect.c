@@ -44,7 +44,7 @@ static void count_steps(struct tally *tally, const gordian_step *steps, size_t c
     tally->errors += count_of(counts, GORDIAN_OUTCOME_REFUSED);
 }
 
-static void tell_refused(struct detect *detect, const gordian_step *step)
+static void report_refused(struct detect *detect, const gordian_step *step)
 {
     struct cli *cli = detect->cli;
     if (cli->quiet)
@@ -89,7 +89,7 @@ static gordian_status take_steps(struct detect *detect, const struct reporter *r
         if (detect->strict)
             return fail_at(error, GORDIAN_STATUS_INPUT, last->line, last->column, "%s",
                            last->message);
-        tell_refused(detect, last);
+        report_refused(detect, last);
     }
     gordian_status status = report_steps(detect, reporter, steps, count, error);
     if (is_stuck(last) && (detect->input.live || detect->cli->out_is_terminal))
@@ -98,7 +98,7 @@ static gordian_status take_steps(struct detect *detect, const struct reporter *r
 }
 
 /* Reports once that a device failed and which engine continues. */
-static void tell_note(struct detect *detect)
+static void report_engine_note(struct detect *detect)
 {
     const char *note = gordian_engine_note(detect->system);
     if (!note || detect->noted)
@@ -117,14 +117,14 @@ static gordian_status replay_all(struct detect *detect, const struct reporter *r
         size_t count;
         gordian_status status = gordian_replay_many(detect->replay, steps, BATCH, &count, error);
         if (status == GORDIAN_STATUS_END) {
-            tell_note(detect);
+            report_engine_note(detect);
             return reporter->summary(detect, error);
         }
         THEN(status, take_steps(detect, reporter, steps, count, error));
         if (status != GORDIAN_OK)
             return status;
         if ((detect->tally.events & (TICK - 1)) < count) {
-            tell_note(detect);
+            report_engine_note(detect);
             show_progress(detect);
         }
     }

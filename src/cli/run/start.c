@@ -317,7 +317,7 @@ static const char *plural_s(uint64_t count)
     return count == 1 ? "" : "s";
 }
 
-static void print_again(void *context, unsigned kind, unsigned ordinal, uint64_t count)
+static void print_recurrence(void *context, unsigned kind, unsigned ordinal, uint64_t count)
 {
     const struct start *start = context;
     cli_say(start->cli, "%s %u occurred %llu times",
@@ -327,7 +327,7 @@ static void print_again(void *context, unsigned kind, unsigned ordinal, uint64_t
             ordinal, (unsigned long long)count);
 }
 
-static void tell_ignored(void *context, unsigned line, uint64_t count)
+static void print_suppressed(void *context, unsigned line, uint64_t count)
 {
     const struct start *start = context;
     cli_say(start->cli, "%s:%u suppressed %llu report%s", start->settings->suppress, line,
@@ -375,7 +375,7 @@ static bool is_partly_unwatched(const struct incident_tally *tally, const struct
 }
 
 /* Prints the threads that did not move before the end, if no deadlock was found. */
-static void tell_picture(const struct start *start, const struct ending *ending)
+static void print_last_report(const struct start *start, const struct ending *ending)
 {
     const struct hang *hang = ending->hang;
     double ago = (double)(clock_ns() - hang->pictured) / 1e9;
@@ -392,7 +392,7 @@ static void tell_picture(const struct start *start, const struct ending *ending)
 }
 
 /* Reports programs that it started without the library. */
-static void tell_unwatched(const struct start *start, const struct incident_tally *tally)
+static void print_unwatched(const struct start *start, const struct incident_tally *tally)
 {
     if (tally->unwatched)
         cli_say(start->cli, "%llu program%s that it started could not be watched",
@@ -405,7 +405,7 @@ static void tell_unwatched(const struct start *start, const struct incident_tall
     }
 }
 
-static void say_survivors(const struct start *start, const struct survivors *survivors)
+static void print_survivors(const struct start *start, const struct survivors *survivors)
 {
     bool one = survivors->count == 1;
     if (survivors->count)
@@ -448,8 +448,8 @@ static void write_unwatched(const struct start *start, const struct incident_tal
 }
 
 /* Prints the totals. "no deadlock" always comes with what was watched. */
-static void tell_totals(const struct start *start, const struct incident_tally *tally,
-                        const struct ending *ending)
+static void print_totals(const struct start *start, const struct incident_tally *tally,
+                         const struct ending *ending)
 {
     char found[200], suppressed[60] = "", broken[60] = "";
     unsigned long long locks = tally->locks, threads = tally->threads;
@@ -482,8 +482,8 @@ static void tell_totals(const struct start *start, const struct incident_tally *
     if (tally->sandboxed)
         cli_say(start->cli, "in %llu process%s that forbid system calls, only mutexes were judged",
                 (unsigned long long)tally->sandboxed, tally->sandboxed == 1 ? "" : "es");
-    tell_unwatched(start, tally);
-    say_survivors(start, &ending->survivors);
+    print_unwatched(start, tally);
+    print_survivors(start, &ending->survivors);
 }
 
 /* Prints the results. Returns the exit status, or -1 for that of the program. */
@@ -498,11 +498,12 @@ static int conclude_run(const struct start *start, const struct hang *hang, int 
     }
     totals.tally.deadlocks += hang->proved;
     if (!start->cli->quiet && start->folder[0]) {
-        struct session_reader reader = {print_again, tell_ignored, (void *)(uintptr_t)start};
+        struct session_reader reader = {print_recurrence, print_suppressed,
+                                        (void *)(uintptr_t)start};
         session_read(start->folder, &reader);
-        tell_picture(start, &ending);
+        print_last_report(start, &ending);
         replay_unbuffered(start->cli, start->folder);
-        tell_totals(start, &totals.tally, &ending);
+        print_totals(start, &totals.tally, &ending);
     }
     write_unwatched(start, &totals.tally, &ending);
     survivors_free(&ending.survivors);

@@ -215,7 +215,7 @@ static gordian_status audit_text(void *context, const struct incident *action)
 
 /* ------------------------------------------------------------------ queries */
 
-static void where_it_is(const struct listing *listing, struct store_options *options)
+static void set_store_options(const struct listing *listing, struct store_options *options)
 {
     store_options_init(options);
     options->folder = listing->store ? NULL : listing->folder;
@@ -228,7 +228,7 @@ static gordian_status open_incidents(struct listing *listing, struct incidents_d
     struct store_options options;
     if (!listing->store)
         return incidents_open(db, listing->folder, NULL, &listing->error);
-    where_it_is(listing, &options);
+    set_store_options(listing, &options);
     return store_read_incidents(&options, listing->filter.with_replay || listing->id, db,
                                 &listing->error);
 }
@@ -272,7 +272,7 @@ static gordian_status export_all(struct listing *listing)
     return fail(&listing->error, status, "%.200s: %.300s", listing->export, inner.message);
 }
 
-static void say_summary(struct listing *listing)
+static void print_summary(struct listing *listing)
 {
     struct cli *cli = listing->cli;
     if (cli->quiet || listing->audit)
@@ -298,7 +298,7 @@ static int list_incidents(struct listing *listing)
         to_file ? export_all(listing) : run_query(listing, listing->cli->json || listing->export);
     if (status != GORDIAN_OK)
         return cli_finish(listing->cli, cli_fail(listing->cli, NULL, &listing->error));
-    say_summary(listing);
+    print_summary(listing);
     return cli_finish(listing->cli, listing->count ? EXIT_FOUND : EXIT_NOTHING);
 }
 
@@ -347,7 +347,7 @@ static int show_state(struct listing *listing)
     struct store_options source;
     struct past *past;
     struct service *service;
-    where_it_is(listing, &source);
+    set_store_options(listing, &source);
     listing->out = &listing->cli->out;
     gordian_status status = past_open(&past, &source, NULL, &listing->error);
     THEN(status, past_go(past, listing->filter.stood, &service, &listing->error));

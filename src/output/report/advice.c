@@ -132,7 +132,7 @@ static bool thread_holds(const struct report *report, uint32_t thread, uint32_t 
 }
 
 /* Does a thread hold it, not only a thread that could release it? */
-static bool somebody_holds(const struct report *report, uint32_t lock)
+static bool is_held_by_thread(const struct report *report, uint32_t lock)
 {
     for (size_t i = 0; i < report->edge_count; i++) {
         const struct incident_edge *edge = &report->edges[i].raw;
@@ -143,8 +143,8 @@ static bool somebody_holds(const struct report *report, uint32_t lock)
 }
 
 /* Returns the bits of a wait. `condition` receives the awaited condition. */
-static uint64_t sort_wait(const struct report *report, const struct incident_edge *wait,
-                          uint32_t *condition)
+static uint64_t classify_wait(const struct report *report, const struct incident_edge *wait,
+                              uint32_t *condition)
 {
     const struct incident_lock *lock = &report->locks[wait->lock].raw;
     uint64_t bits = lock->kind < INCIDENT_LOCK_KINDS ? UINT64_C(1) << lock->kind : 0;
@@ -155,7 +155,7 @@ static uint64_t sort_wait(const struct report *report, const struct incident_edg
         *condition = wait->lock;
         return bits;
     case INCIDENT_SEMAPHORE:
-        return bits | (somebody_holds(report, wait->lock) ? HELD_SEMAPHORE : 0);
+        return bits | (is_held_by_thread(report, wait->lock) ? HELD_SEMAPHORE : 0);
     case INCIDENT_PIPE:
     case INCIDENT_SOCKET:
         return bits | (wait->mode == INCIDENT_EXCLUSIVE ? WAITS_FULL : 0);
@@ -194,7 +194,7 @@ const char *report_advice(const struct report *report)
         return NULL;
     for (size_t i = 0; i < report->witness_count; i++)
         if (report->edges[i].raw.flags & INCIDENT_WAITS)
-            bits |= sort_wait(report, &report->edges[i].raw, &condition);
+            bits |= classify_wait(report, &report->edges[i].raw, &condition);
     if (report->head.kind == INCIDENT_OWNER_GONE)
         return bits & (WAITS(MESSAGE) | WAITS(COLLECTIVE)) ? left_advice : gone_advice;
     while ((bits & rules[rule].all) != rules[rule].all || bits & rules[rule].none)

@@ -324,7 +324,7 @@ const char *lock_kind(const struct incident_lock *lock, char *text, size_t size)
 }
 
 /* Is a thread only queued for it, without holding it? */
-static bool held_by_queue(const struct report *report, uint32_t lock)
+static bool is_held_by_queue(const struct report *report, uint32_t lock)
 {
     for (size_t i = 0; i < report->edge_count; i++) {
         const struct incident_edge *edge = &report->edges[i].raw;
@@ -335,7 +335,7 @@ static bool held_by_queue(const struct report *report, uint32_t lock)
 }
 
 /* Is no holder known, only threads that could release it? */
-static bool held_by_nobody(const struct report *report, uint32_t lock)
+static bool has_no_known_holder(const struct report *report, uint32_t lock)
 {
     bool could = false;
     for (size_t i = 0; i < report->edge_count; i++) {
@@ -356,8 +356,8 @@ const char *held_text(const struct report *report, uint32_t lock)
     if (holding)
         return holding;
     if (kind == INCIDENT_RWLOCK)
-        return held_by_queue(report, lock) ? "held or queued for by" : "held by";
-    if (held_by_nobody(report, lock))
+        return is_held_by_queue(report, lock) ? "held or queued for by" : "held by";
+    if (has_no_known_holder(report, lock))
         return kind == INCIDENT_SEMAPHORE ? "could be posted by" : "could be freed by";
     return "held by";
 }
