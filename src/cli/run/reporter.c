@@ -231,7 +231,7 @@ static void show_status(struct cli *cli, const struct run_settings *settings,
     write_report_files(cli, report, &products, &(struct session_number){.sequence = 1});
 }
 
-/* `told`: number of threads whose waits the library knows. */
+/* Prints the status and counts the threads whose waits the library knows. */
 static int print_status_report(struct cli *cli, const struct run_settings *settings, int fd,
                                size_t *told)
 {

@@ -9,7 +9,7 @@
  *     files ─> values (pickle.h, foundation/base/json/json_read.h) ─> ranks of a job (dump.c,
  * training.h) ─> meetings: who is in an operation, who is missing (meet.c) ─> faults: absent,
  * silent, stuck, mismatched (blame.c) ─> waits, judged by libgordian's engine: cycles (judge.c) ─>
- * text, JSON, pictures, a snapshot (tell.c, tell_json.c, tell_svg.c, tell_graph.c)
+ * text, JSON, pictures, a snapshot (tell.c, tell_json.c, tell_svg.c, tell_trace.c)
  *
  * A *meeting* is an operation that is in flight somewhere. Its *late* ones are those whom the
  * others wait for: members that have not queued it, or have something older in flight before it. A
