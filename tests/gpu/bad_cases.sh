@@ -44,12 +44,12 @@ for model in single multi; do
             GORDIAN_GPU_FAIL_AFTER=$after detect $engine $model.trace
             check "$engine, $model, trap after $after: exit status" [ "$code" = "$(cat $model.code)" ]
             check "$engine, $model, trap after $after: output" same out $model.sparse
-            check "$engine, $model, trap after $after: a note" grep -q "sparse goes on" said
+            check "$engine, $model, trap after $after: a note" grep -q "continuing with sparse" said
         done
-        echo "$engine, $model: $(grep 'sparse goes on' said)"
+        echo "$engine, $model: $(grep 'continuing with sparse' said)"
         detect $engine $model.trace
         check "$engine, $model, no trap: output" same out $model.sparse
-        check "$engine, $model, no trap: no note" [ "$(grep -c 'sparse goes on' said)" = 0 ]
+        check "$engine, $model, no trap: no note" [ "$(grep -c 'continuing with sparse' said)" = 0 ]
     done
 done
 "$gordian" gen ring --processes 1000 --snapshot >ring.trace
@@ -95,7 +95,7 @@ kill -9 $resident
 wait $resident 2>/dev/null
 detect cuda single.trace
 check "killed: the next one works" same out single.sparse
-check "killed: on the device" [ "$(grep -c 'sparse goes on' said)" = 0 ]
+check "killed: on the device" [ "$(grep -c 'continuing with sparse' said)" = 0 ]
 [ -n "${GORDIAN_EMULATE_GPU-}" ] || check "killed: at once" [ $(($(date +%s) - start)) -le 20 ]
 exec 3>&-
 

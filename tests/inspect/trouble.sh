@@ -24,7 +24,7 @@ refuses()
 
 "$gordian" inspect >output 2>stderr
 is $? 2 'nothing to do: exit status'
-has "$(cat stderr)" 'no process and no core to inspect' 'nothing to do'
+has "$(cat stderr)" 'nothing to inspect: name a process or a core dump' 'nothing to do'
 refuses 'no such process' 'there is no process' 2147480000
 refuses 'no such file' 'No such file' nowhere.core
 printf 'text\n' >text
@@ -130,6 +130,6 @@ if [ -s whole.core ]; then
     head -c $((size / 2)) whole.core >half.core
     "$gordian" inspect half.core >output 2>stderr
     check 'half a core: what can be told' test $? -le 1
-    has "$(cat stderr)" 'the core is cut short' 'half a core'
+    has "$(cat stderr)" 'the core dump is truncated' 'half a core'
 fi
 finish

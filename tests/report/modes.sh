@@ -73,7 +73,7 @@ wait $! 2>/dev/null
 # Potential ones: told once, counted, and no reason for another exit status.
 run 0 "$program" orders 4
 says '^gordian: potential deadlock 1: two locks are taken in both orders'
-says '^gordian run: potential deadlock 1 came [2-9]'
+says '^gordian run: potential deadlock 1 occurred [2-9]'
 says '^gordian run: 1 potential deadlock; watched 2 locks'
 run 0 --no-potential "$program" orders 4
 says '^gordian run: no deadlock; watched 2 locks'
@@ -81,7 +81,7 @@ run 0 --quiet --no-potential "$program" orders 4
 silent
 run 0 "$program" again
 check "told once" test "$(grep -c '^gordian: potential' stderr)" -eq 1
-says '^gordian run: potential deadlock 1 came 2 times'
+says '^gordian run: potential deadlock 1 occurred 2 times'
 
 # Suppressions: counted, and they take nothing else.
 printf 'potential forwards backwards\n' >list
@@ -158,7 +158,7 @@ silent
 # What cannot be watched runs all the same, or not, as told; a script is as good as its interpreter.
 if [ -n "$static" ]; then
     run 0 "$static" orders 1
-    says "cannot watch '$static': it is statically linked; it runs unwatched, and hangs are looked for from outside only"
+    says "cannot watch '$static': it is statically linked; it runs unwatched, and hangs are detected only from outside"
     run 3 --on-unwatchable=stop "$static" orders 1
     printf '#!%s orders\n' "$static" >script
     chmod +x script

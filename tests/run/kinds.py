@@ -99,7 +99,7 @@ def look_at_rest(gordian, case, command, row, folder):
     status, said, _ = run(gordian, ["--on-hang", "2"], command, folder)
     if status != 87 or "deadlock" in said:
         return complain(case, f"exit status {status} instead of 87, or it is accused", said)
-    if "these did not end" not in said or "nothing found among" not in said:
+    if "these threads did not end" not in said or "nothing found among" not in said:
         complain(case, "does not tell who did not end", said)
     if row and not re.search(re.escape(row[2]) + r":\d+", said):
         complain(case, f"no line of {row[2]}", said)

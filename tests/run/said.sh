@@ -33,7 +33,7 @@ never_says()
 run 86 --json lost.json "$program" lost-wakeup
 check 'its kind' grep -q '"kind":"never-signalled"' lost.json
 says '^gordian: deadlock 1: .* waits for change, which no thread is left to signal'
-says 'Nobody is left who could signal the condition'
+says 'No thread is left that could signal the condition'
 never_says 'wakeup is lost'
 never_says 'for itself'
 never_says 'condition-1'
@@ -45,9 +45,9 @@ never_says '[0-9] deadlock'
 
 # A semaphore that began at 0 was taken by nobody.
 run 86 "$program" nobody-posts
-says '^gordian: deadlock 1: wait_for_unit waits for units, which nobody is left to post'
+says '^gordian: deadlock 1: wait_for_unit waits for units, which no thread is left to post'
 says 'could have posted units'
-says 'Nobody is left who could post the semaphore'
+says 'No thread is left that could post the semaphore'
 never_says 'hold'
 
 # Of a union the member that fits.
@@ -72,7 +72,7 @@ never_says 'no deadlock'
 
 # Whoever is ended while nothing moves is shown, with the call and the line.
 run 87 --on-hang 0.5 "$program" rests
-says '^gordian run: nothing has moved for 0.5 s; these did not end:'
+says '^gordian run: nothing has moved for 0.5 s; these threads did not end:'
 says 'sleeps in '
 says 'said.c:[0-9]'
 says '^gordian run: nothing found among 1 lock'

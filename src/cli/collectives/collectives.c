@@ -69,8 +69,8 @@ static int add_folder(struct cli *cli, struct files *files, const char *path, un
         return EXIT_BROKEN;
     }
     if (depth > FOLDERS_MOST)
-        code =
-            cli_misuse(cli, "'%.200s': more than %d folders one in the other", path, FOLDERS_MOST);
+        code = cli_misuse(cli, "'%.200s': directories are nested more than %d deep", path,
+                          FOLDERS_MOST);
     while (code == EXIT_NOTHING && (entry = readdir(folder))) {
         char whole[PATH_MAX];
         if (entry->d_name[0] == '.' ||
@@ -207,13 +207,13 @@ static int collectives_main(struct cli *cli, int argc, char **argv)
     struct settings settings = {0};
     struct files files = {0};
     const struct option options[] = {
-        {"svg", 0, "FILE", "draw ranks x groups, the culprits marked", OPTION_FILE, &settings.svg,
-         NULL},
-        {"dot", 0, "FILE", "write who waits for whom for Graphviz", OPTION_FILE, &settings.dot,
+        {"svg", 0, "FILE", "draw ranks x groups, blamed ranks highlighted", OPTION_FILE,
+         &settings.svg, NULL},
+        {"dot", 0, "FILE", "write the wait-for graph for Graphviz", OPTION_FILE, &settings.dot,
          NULL},
         {"trace", 0, "FILE", "write the waits as a snapshot for 'gordian check'", OPTION_FILE,
          &settings.trace, NULL},
-        {"threads", 't', "N", "read by at most N threads (default: one a core)", OPTION_U32,
+        {"threads", 't', "N", "read by at most N threads (default: one per core)", OPTION_U32,
          &settings.threads, NULL},
         {0},
     };
@@ -222,7 +222,7 @@ static int collectives_main(struct cli *cli, int argc, char **argv)
     if (operands < 0)
         return code;
     if (operands == 0)
-        return cli_misuse(cli, "no folder and no dump to read");
+        return cli_misuse(cli, "no dump to read: name a directory or a file");
     code = EXIT_NOTHING;
     for (int i = 0; i < operands && code == EXIT_NOTHING; i++)
         code = add_operand(cli, &files, argv[i]);
@@ -242,10 +242,10 @@ static int collectives_main(struct cli *cli, int argc, char **argv)
 const struct command command_collectives = {
     .name = "collectives",
     .operands = "PATH...",
-    .summary = "name who is to blame for a training job that hangs",
-    .about = "Reads the dumps that PyTorch's flight recorder leaves of every rank, pickle or\n"
-             "JSON: folders, files, patterns; the names have the ranks' numbers. Says who is\n"
-             "to blame (absent, silent, a stuck device, a mismatch), which cycle there is, and\n"
-             "who only waits behind. No Python is needed, and nothing in a dump is executed.\n",
+    .summary = "find the rank that made a training job hang",
+    .about = "Reads the dumps of PyTorch's flight recorder, one per rank, pickle or JSON, from\n"
+             "directories, files or patterns; file names contain the ranks. Reports faulty ranks\n"
+             "(absent, silent, a stuck device, a mismatch), cycles, and ranks that only wait\n"
+             "behind them. It needs no Python and executes nothing in a dump.\n",
     .run = collectives_main,
 };

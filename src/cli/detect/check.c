@@ -191,7 +191,7 @@ static int check_main(struct cli *cli, int argc, char **argv)
     int code;
     struct check check = {.cli = cli};
     const struct option options[] = {
-        {"threads", 0, "N", "as many threads (default: one a core)", OPTION_U32, &check.threads,
+        {"threads", 0, "N", "number of threads (default: one per core)", OPTION_U32, &check.threads,
          NULL},
         {0},
     };
@@ -199,7 +199,7 @@ static int check_main(struct cli *cli, int argc, char **argv)
     if (operands < 0)
         return code;
     if (operands == 0)
-        return cli_misuse(cli, "no FILE ('-' is standard input)");
+        return cli_misuse(cli, "no FILE: name one ('-' is standard input)");
     for (int i = 0; i < operands; i++) { /* check all files before a large one is read */
         struct input input;
         struct stat about;
@@ -225,7 +225,7 @@ const struct command command_check = {
     .name = "check",
     .operands = "FILE...",
     .summary = "find every deadlock in a snapshot of holds and waits",
-    .about = "Reads a snapshot, who holds and who waits for what ('-' is standard input), and\n"
+    .about = "Reads a snapshot of holds and waits ('-' is standard input), and\n"
              "shows every deadlock in it: each cycle or irreducible part. Several files are\n"
              "pieces of one snapshot. With --json each deadlock is a line, and a summary the\n"
              "last one.\n",

@@ -44,7 +44,7 @@ static void count_steps(struct tally *tally, const gordian_step *steps, size_t c
     tally->errors += count_of(counts, GORDIAN_OUTCOME_REFUSED);
 }
 
-static void tell_refused(struct detect *detect, const gordian_step *step)
+static void report_refused(struct detect *detect, const gordian_step *step)
 {
     struct cli *cli = detect->cli;
     if (cli->quiet)
@@ -89,7 +89,7 @@ static gordian_status take_steps(struct detect *detect, const struct reporter *r
         if (detect->strict)
             return fail_at(error, GORDIAN_STATUS_INPUT, last->line, last->column, "%s",
                            last->message);
-        tell_refused(detect, last);
+        report_refused(detect, last);
     }
     gordian_status status = report_steps(detect, reporter, steps, count, error);
     if (is_stuck(last) && (detect->input.live || detect->cli->out_is_terminal))
@@ -98,12 +98,12 @@ static gordian_status take_steps(struct detect *detect, const struct reporter *r
 }
 
 /* Reports once that a device failed and which engine continues. */
-static void tell_note(struct detect *detect)
+static void report_engine_note(struct detect *detect)
 {
     const char *note = gordian_engine_note(detect->system);
     if (!note || detect->noted)
         return;
-    cli_say(detect->cli, "engine '%s': %s; sparse goes on with the same state",
+    cli_say(detect->cli, "engine '%s': %s; continuing with sparse in the same state",
             gordian_engine_name(detect->system), note);
     detect->noted = true;
 }
@@ -117,14 +117,14 @@ static gordian_status replay_all(struct detect *detect, const struct reporter *r
         size_t count;
         gordian_status status = gordian_replay_many(detect->replay, steps, BATCH, &count, error);
         if (status == GORDIAN_STATUS_END) {
-            tell_note(detect);
+            report_engine_note(detect);
             return reporter->summary(detect, error);
         }
         THEN(status, take_steps(detect, reporter, steps, count, error));
         if (status != GORDIAN_OK)
             return status;
         if ((detect->tally.events & (TICK - 1)) < count) {
-            tell_note(detect);
+            report_engine_note(detect);
             show_progress(detect);
         }
     }
@@ -231,8 +231,8 @@ static int detect_main(struct cli *cli, int argc, char **argv)
          OPTION_WORD, &detect.recover,
          (const char *const[]){"youngest", "oldest", "cheapest", "priority", "fewest-held", NULL}},
         {"show", 0, "WHAT",
-         "deadlocks (the default); matrices: those of the\n"
-         "engine too, at the end; all: and at every deadlock",
+         "deadlocks (default); matrices: also the matrices at\n"
+         "the end; all: also at every deadlock",
          OPTION_CHOICE, &detect.show, shows},
         {"strict", 's', NULL, "stop at the first event that is refused", OPTION_FLAG,
          &detect.strict, NULL},
@@ -245,7 +245,7 @@ static int detect_main(struct cli *cli, int argc, char **argv)
     if (operands < 0)
         return code;
     if (operands > 1)
-        return cli_misuse(cli, "one FILE at a time: '%.200s' is one too many", argv[1]);
+        return cli_misuse(cli, "unexpected operand '%.200s': give one FILE", argv[1]);
     if (detect.recover && !gordian_policy_parse(detect.recover, &detect.policy))
         return refuse_policy(cli, detect.recover);
     detect.drawing = (struct drawing){cli_style(cli), &cli->out, &detect.labels, cli->verbose};

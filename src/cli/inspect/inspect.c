@@ -12,7 +12,7 @@ static int check_options(struct cli *cli, const struct inspect_settings *setting
     if (settings->watch && options_seconds(settings->watch) <= 0)
         return cli_misuse(cli, "--watch: '%.40s' is not a number of seconds", settings->watch);
     if (operands == 0 && !settings->tree && !settings->all)
-        return cli_misuse(cli, "no process and no core to inspect");
+        return cli_misuse(cli, "nothing to inspect: name a process or a core dump");
     return EXIT_NOTHING;
 }
 
@@ -48,22 +48,22 @@ static int inspect_main(struct cli *cli, int argc, char **argv)
 {
     struct inspect_settings inspect = {.stop_ms = STOP_MS};
     const struct option options[] = {
-        {"exe", 0, "FILE", "the program of the core, if it is not where it was", OPTION_FILE,
-         &inspect.exe, NULL},
-        {"sysroot", 0, "DIR", "the folder that has the files of the core's machine", OPTION_FOLDER,
+        {"exe", 0, "FILE", "program of the core dump, if it was moved", OPTION_FILE, &inspect.exe,
+         NULL},
+        {"sysroot", 0, "DIR", "directory with the files of the core dump's machine", OPTION_FOLDER,
          &inspect.sysroot, NULL},
         {"stop-ms", 0, "N",
          "stop a thread for at most N ms if its stack, or the\ntimers of its process, cannot be "
          "read otherwise\n(default: 50; 0: never)",
          OPTION_U32, &inspect.stop_ms, NULL},
-        {"watch", 0, "SECONDS", "look again every so often until something is found", OPTION_TEXT,
+        {"watch", 0, "SECONDS", "scan every SECONDS until something is found", OPTION_TEXT,
          &inspect.watch, NULL},
         {"wait", 0, NULL, "the same, every second", OPTION_FLAG, &inspect.wait, NULL},
         {"tree", 0, "PID", "inspect a process and all its descendants together", OPTION_U32,
          &inspect.tree, NULL},
         {"all", 'a', NULL, "inspect every process that may be inspected, together", OPTION_FLAG,
          &inspect.all, NULL},
-        {"core", 0, "FILE", "if something is found, write a core of the process", OPTION_FILE,
+        {"core", 0, "FILE", "if something is found, write a core dump of the process", OPTION_FILE,
          &inspect.core, NULL},
         {"dot", 0, "FILE", "write the wait-for graph for Graphviz", OPTION_FILE, &inspect.dot,
          NULL},
@@ -93,11 +93,11 @@ static int inspect_main(struct cli *cli, int argc, char **argv)
 const struct command command_inspect = {
     .name = "inspect",
     .operands = "PID|CORE...",
-    .summary = "name the deadlock of a process that hangs already, or of a core",
+    .summary = "find the deadlock of a hanging process or a core dump",
     .about =
-        "Looks at processes from outside, or at core files: which thread sleeps in what, which\n"
-        "one holds it, which one waits for which. A thread is stopped, for a moment, only if its\n"
-        "stack or the timers of its process cannot be read otherwise (--stop-ms). The verdict is\n"
-        "proved (owners read from the locks, twice), likely (with the reason), or unknown.\n",
+        "Reads the threads, locks and owners of processes from outside, or from core dumps, and\n"
+        "builds the wait-for graph. It stops a thread for a moment, only if its stack or the\n"
+        "timers of its process cannot be read otherwise (--stop-ms). The verdict is proved\n"
+        "(owners read from the locks, twice), likely (with the reason), or unknown.\n",
     .run = inspect_main,
 };

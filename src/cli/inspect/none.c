@@ -4,8 +4,8 @@
 const struct command command_inspect = {
     .name = "inspect",
     .operands = "PID|CORE...",
-    .summary = "name the deadlock of a process that hangs already, or of a core",
-    .about = "This program was built for a system whose processes it cannot look at.\n",
+    .summary = "find the deadlock of a hanging process or a core dump",
+    .about = "This program was built for a system whose processes it cannot inspect.\n",
     .run = cli_missing,
     .missing = "built without it: it is for Linux on x86-64 and aarch64",
 };

@@ -103,15 +103,12 @@ static struct activity count_activity(const struct process_snapshot *snapshot, u
 static void show_activity(struct cli *cli, const struct activity *activity)
 {
     output_format(&cli->out,
-                  ": of %u thread%s %u wait%s for a lock, a condition, a thread or a process, %u "
-                  "sleep%s in other calls, %u for a limited time, %u %s",
+                  ": %u thread%s: %u blocked (lock, condition, join, child process), %u in other "
+                  "calls, %u in timed waits, %u running",
                   activity->threads, activity->threads == 1 ? "" : "s", activity->waits,
-                  activity->waits == 1 ? "s" : "", activity->sleeps,
-                  activity->sleeps == 1 ? "s" : "", activity->timed, activity->runs,
-                  activity->runs == 1 ? "runs" : "run");
+                  activity->sleeps, activity->timed, activity->runs);
     if (activity->stopped)
-        output_format(&cli->out, ", %u %s stopped", activity->stopped,
-                      activity->stopped == 1 ? "is" : "are");
+        output_format(&cli->out, ", %u stopped", activity->stopped);
     output_char(&cli->out, '\n');
 }
 
@@ -199,10 +196,11 @@ static void show_stopped(struct cli *cli, const struct process_snapshot *snapsho
 {
     size_t stopped = count_stopped(snapshot);
     if (stopped)
-        output_format(&cli->out,
-                      "  unknown: %zu thread%s stopped from outside (SIGSTOP, a debugger): let the "
-                      "process go on (kill -CONT) and inspect it again\n",
-                      stopped, stopped == 1 ? " is" : "s are");
+        output_format(
+            &cli->out,
+            "  unknown: %zu thread%s stopped from outside (SIGSTOP, a debugger): continue the "
+            "process (kill -CONT) and inspect it again\n",
+            stopped, stopped == 1 ? " is" : "s are");
 }
 
 static int show_nothing(struct cli *cli, const struct inspect_settings *settings,
@@ -247,9 +245,9 @@ static void show_notes(struct cli *cli, const struct inspect_settings *settings,
                     ? " (longer than --stop-ms: a processor was waited for)"
                     : "");
         if (target->core && cli->verbose)
-            cli_say(cli, "%.1f MB of the core were read", (double)target->bytes_read / 1e6);
+            cli_say(cli, "read %.1f MB of the core dump", (double)target->bytes_read / 1e6);
         if (target->truncated)
-            cli_say(cli, "the core is cut short: what is missing may hide a deadlock, or a name");
+            cli_say(cli, "the core dump is truncated: a deadlock or names may be missing");
     }
 }
 
@@ -269,7 +267,7 @@ static int write_cores(struct cli *cli, const struct inspect_settings *settings,
         cli_numbered_path(settings->core, ++number, path, sizeof path);
         if (target_write_core(snapshot->targets[i], path, settings->stop_ms, &error) != GORDIAN_OK)
             return cli_fail(cli, NULL, &error);
-        cli_say(cli, "a core of process %u is in '%s'", snapshot->targets[i]->seen_pid, path);
+        cli_say(cli, "a core dump of process %u is in '%s'", snapshot->targets[i]->seen_pid, path);
     }
     return EXIT_NOTHING;
 }

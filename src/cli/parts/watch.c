@@ -1,5 +1,5 @@
 /* The command of gordian-watch. */
 #include "cli/parts/part.h"
 
-PART_COMMAND(watch, "SERVER...", "watch the lock waits of databases, and name their deadlocks",
+PART_COMMAND(watch, "SERVER...", "watch lock waits of databases and report deadlocks",
              "gordian-watch");

@@ -107,7 +107,7 @@ static gordian_status open_targets(struct hang *hang, const struct tree *tree, g
 
 /* Does a thread sleep without a limit in a wait that another thread could end? Pauses and waits for
  * terminal events do not count. */
-static bool is_worth_looking(const struct process_snapshot *snapshot)
+static bool is_worth_scanning(const struct process_snapshot *snapshot)
 {
     for (size_t i = 0; i < snapshot->target_count; i++)
         for (size_t k = 0; k < snapshot->targets[i]->thread_count; k++) {
@@ -158,15 +158,15 @@ static bool is_resting(struct hang *hang)
     for (size_t i = 0; i < hang->snapshot.target_count; i++)
         if (target_list(hang->snapshot.targets[i], &ignored) != GORDIAN_OK)
             return false;
-    return !is_worth_looking(&hang->snapshot);
+    return !is_worth_scanning(&hang->snapshot);
 }
 
 /* ------------------------------------------------------------------ suspects */
 
 /* Returns a fingerprint of the members, their waits and their context switches. If it is equal in
  * two scans, no member has moved. */
-static uint64_t mark_of(const struct process_snapshot *snapshot,
-                        const struct inspect_finding *finding)
+static uint64_t fingerprint_of(const struct process_snapshot *snapshot,
+                               const struct inspect_finding *finding)
 {
     uint64_t mark = finding->word;
     for (size_t i = 0; i < finding->member_count; i++) {
@@ -256,7 +256,7 @@ static bool have_run(const struct hang *hang, const struct inspect_finding *find
 /* Was the finding first seen long enough ago? Records it if it is new. */
 static bool is_second_time(struct hang *hang, const struct inspect_finding *finding, uint64_t now)
 {
-    uint64_t mark = mark_of(&hang->snapshot, finding);
+    uint64_t mark = fingerprint_of(&hang->snapshot, finding);
     uint64_t patience = finding->word != WORD_PROVED          ? CONFIRM_LIKELY
                         : has_ranks(&hang->snapshot, finding) ? CONFIRM_RANKS
                                                               : CONFIRM_PROVED;
@@ -278,7 +278,8 @@ static void drop_suspects(struct hang *hang)
     for (size_t i = 0; i < hang->suspect_count; i++) {
         bool found = false;
         for (size_t k = 0; k < hang->findings.count && !found; k++)
-            found = mark_of(&hang->snapshot, &hang->findings.list[k]) == hang->suspects[i].mark;
+            found =
+                fingerprint_of(&hang->snapshot, &hang->findings.list[k]) == hang->suspects[i].mark;
         if (found)
             hang->suspects[kept++] = hang->suspects[i];
         else
@@ -369,7 +370,7 @@ static void report_hang(struct hang *hang, const struct inspect_finding *finding
 }
 
 /* Keeps a report of all threads, in case they never move again. */
-static void take_picture(struct hang *hang)
+static void keep_report(struct hang *hang)
 {
     struct report report;
     gordian_error error = {0};
@@ -388,7 +389,7 @@ static void take_picture(struct hang *hang)
 /* ------------------------------------------------------------------ schedule */
 
 /* Reports that scans are not permitted, or failed this time. */
-static void say_blind(struct hang *hang, const gordian_error *error)
+static void report_blind(struct hang *hang, const gordian_error *error)
 {
     struct tree_glance now;
     tree_look(hang->root, &now);
@@ -396,11 +397,11 @@ static void say_blind(struct hang *hang, const gordian_error *error)
         return; /* a process has just ended: that explains the failure */
     hang->blind = true;
     if (hang->cli->verbose)
-        cli_say(hang->cli, "hangs are not looked for from outside: %s", error->message);
+        cli_say(hang->cli, "hangs are not detected from outside: %s", error->message);
 }
 
 /* Plans the next scan: later each time, and never so soon that scans use much of the time. */
-static void plan_look(struct hang *hang, bool still, bool pending, uint64_t cost)
+static void plan_scan(struct hang *hang, bool still, bool pending, uint64_t cost)
 {
     uint64_t now = clock_ns(), most = still ? STILL_MOST : MOVING_MOST;
     uint64_t rest = cost * LOOK_SHARE < most ? cost * LOOK_SHARE : most;
@@ -430,7 +431,7 @@ static bool report_confirmed(struct hang *hang, uint64_t now)
     return pending;
 }
 
-static void look_closely(struct hang *hang, bool still)
+static void scan_tree(struct hang *hang, bool still)
 {
     gordian_error error = {0};
     uint64_t start = clock_ns();
@@ -441,16 +442,16 @@ static void look_closely(struct hang *hang, bool still)
     gordian_status status = inspect_tree(hang, still, &error);
     uint64_t now = clock_ns();
     if (status != GORDIAN_OK)
-        say_blind(hang, &error);
+        report_blind(hang, &error);
     bool pending = report_confirmed(hang, now);
     if (status == GORDIAN_OK && !pending)
-        take_picture(hang);
+        keep_report(hang);
     /* A busy machine or a debugger may have hidden something: scan again. */
     bool clear = status != GORDIAN_OK || !hang->snapshot.missed;
     for (size_t i = 0; status == GORDIAN_OK && i < snapshot_thread_count(&hang->snapshot); i++)
         clear = clear && snapshot_thread(&hang->snapshot, i)->is.steady;
     hang->looked_still = still && !pending && clear;
-    plan_look(hang, still, pending, now - start);
+    plan_scan(hang, still, pending, now - start);
     if (still)
         tree_look(hang->root, &hang->last); /* the scan itself moved the threads that it stopped */
 }
@@ -463,7 +464,7 @@ static void end_hang(struct hang *hang)
     if (inspect_tree(hang, true, &error) == GORDIAN_OK) {
         for (size_t i = 0; i < hang->snapshot.target_count; i++)
             hang->snapshot.targets[i]->doomed = true;
-        take_picture(hang);
+        keep_report(hang);
     }
     hang->hung = true;
     if (tree_list(&tree, hang->root))
@@ -471,7 +472,7 @@ static void end_hang(struct hang *hang)
     tree_free(&tree);
 }
 
-static void note_glance(struct hang *hang, const struct tree_glance *now, uint64_t when)
+static void note_poll(struct hang *hang, const struct tree_glance *now, uint64_t when)
 {
     /* A computing thread may not be switched for seconds, nor one that gets no processor. */
     if (tree_moved(&hang->last, now) || now->stopped || now->running)
@@ -505,7 +506,7 @@ void hang_look(struct hang *hang)
         return;
     tree_look(hang->root, &now);
     uint64_t cost = clock_ns() - start;
-    note_glance(hang, &now, start);
+    note_poll(hang, &now, start);
     /* MPI ranks that poll without progress count as an idle tree */
     if (ranks_glance(&hang->ranks, hang->folder)) {
         hang->next_moving = start + RANKS_PAUSE;
@@ -514,9 +515,9 @@ void hang_look(struct hang *hang)
     bool still = hang->still_since && start - hang->still_since >= STILL_ENOUGH;
     bool moving = !hang->still_since && !now.stopped && now.threads;
     if (still && !hang->looked_still && !hang->blind && start >= hang->next_still)
-        look_closely(hang, true);
+        scan_tree(hang, true);
     else if (moving && !hang->blind && start >= hang->next_moving)
-        look_closely(hang, false);
+        scan_tree(hang, false);
     if (limit && hang->idle_since && start - hang->idle_since >= limit)
         end_hang(hang);
     uint64_t least = cost * GLANCE_SHARE, pause = hang->pause > least ? hang->pause : least;

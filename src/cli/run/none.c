@@ -18,7 +18,7 @@ bool run_library(char *path, size_t size, char *why, size_t why_size)
 const struct command command_run = {
     .name = "run",
     .operands = "[--] COMMAND [ARGUMENT]...",
-    .summary = "run a program and name its deadlocks: who waits for whom, where",
+    .summary = "run a program and report its deadlocks",
     .about = "This program was built without elfutils and cannot watch others.\n",
     .run = cli_missing,
     .missing = MISSING,

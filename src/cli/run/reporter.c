@@ -49,7 +49,7 @@ static void answer_program(enum incident_answer what)
 
 /* Reports at a program's end how often incidents recurred. If there is a command, it prints
  * them. */
-static int tell_folds(struct cli *cli, const struct report *report, struct session *session)
+static int report_recurrences(struct cli *cli, const struct report *report, struct session *session)
 {
     struct session_number number = {0};
     const struct products products = {.output = report_path("GORDIAN_OUTPUT")};
@@ -96,8 +96,8 @@ static enum incident_answer confirm_deadlock(struct report *report, int incident
                                         : INCIDENT_REPORTED;
 }
 
-static int tell_confirmed(struct cli *cli, struct report *report, int incident,
-                          struct session *session)
+static int report_confirmed_incident(struct cli *cli, struct report *report, int incident,
+                                     struct session *session)
 {
     enum incident_answer verdict = confirm_deadlock(report, incident);
     if (verdict == INCIDENT_MOVED || verdict == INCIDENT_LEFT) {
@@ -123,12 +123,12 @@ int run_report(struct cli *cli, int fd)
         return cli_fail(cli, NULL, &error);
     }
     if (report.head.kind == INCIDENT_SUMMARY) {
-        code = tell_folds(cli, &report, &session);
+        code = report_recurrences(cli, &report, &session);
     } else if (is_suppressed_report(cli, &report, &session)) {
         answer_program(INCIDENT_SUPPRESSED);
         code = EXIT_NOTHING;
     } else {
-        code = tell_confirmed(cli, &report, fd, &session);
+        code = report_confirmed_incident(cli, &report, fd, &session);
     }
     report_close(&report);
     session_close(&session);
@@ -138,35 +138,35 @@ int run_report(struct cli *cli, int fd)
 /* ------------------------------------------------------------------ --status */
 
 /* How a watched process receives requests. */
-struct ear {
+struct channel {
     bool watched; /* the process is watched */
     int signal;   /* its status signal; 0: none */
     uint64_t at;  /* address of its struct incident_status */
 };
 
-static struct ear find_ear(uint32_t pid)
+static struct channel find_status_channel(uint32_t pid)
 {
     char path[64], *line = NULL;
     size_t room = 0;
-    struct ear ear = {0};
+    struct channel channel = {0};
     snprintf(path, sizeof path, "/proc/%u/maps", pid);
     FILE *maps = fopen(path, "re");
     while (maps && getline(&line, &room, maps) > 0) {
         const char *mark = strstr(line, INCIDENT_STATUS_MAP);
         int found = mark ? atoi(mark + strlen(INCIDENT_STATUS_MAP)) : 0;
-        ear.watched = ear.watched || strstr(line, "libgordian-run.so");
-        if (!ear.signal && found > 0 && found <= SIGRTMAX) {
-            ear.signal = found;
-            ear.at = strtoull(line, NULL, 16);
+        channel.watched = channel.watched || strstr(line, "libgordian-run.so");
+        if (!channel.signal && found > 0 && found <= SIGRTMAX) {
+            channel.signal = found;
+            channel.at = strtoull(line, NULL, 16);
         }
     }
     free(line);
     if (maps)
         fclose(maps);
-    return ear;
+    return channel;
 }
 
-static bool read_asked_memory(uint32_t pid, uint64_t address, void *to, size_t size)
+static bool read_program_memory(uint32_t pid, uint64_t address, void *to, size_t size)
 {
     struct iovec local = {to, size}, remote = {(void *)(uintptr_t)address, size};
     return process_vm_readv((pid_t)pid, &local, 1, &remote, 1, 0) == (ssize_t)size;
@@ -174,14 +174,14 @@ static bool read_asked_memory(uint32_t pid, uint64_t address, void *to, size_t s
 
 /* Fetches an answer from the program's memory, where it is if the program may not write into our
  * file. */
-static void fetch_answer(uint32_t pid, const struct ear *ear, uint32_t before, int fd)
+static void fetch_answer(uint32_t pid, const struct channel *channel, uint32_t before, int fd)
 {
     struct incident_status status = {0};
-    if (!read_asked_memory(pid, ear->at, &status, sizeof status) || status.answers == before ||
-        status.size > STATUS_MOST)
+    if (!read_program_memory(pid, channel->at, &status, sizeof status) ||
+        status.answers == before || status.size > STATUS_MOST)
         return;
     char *answer = malloc(status.size);
-    if (answer && read_asked_memory(pid, status.address, answer, status.size) &&
+    if (answer && read_program_memory(pid, status.address, answer, status.size) &&
         lseek(fd, 0, SEEK_SET) == 0)
         write_whole(fd, answer, status.size);
     free(answer);
@@ -196,19 +196,19 @@ static bool is_complete(int fd)
            fstat(fd, &about) == 0 && (uint64_t)about.st_size >= head.total_size;
 }
 
-static int ask_program(struct cli *cli, uint32_t pid, const struct ear *ear, int fd)
+static int ask_program(struct cli *cli, uint32_t pid, const struct channel *channel, int fd)
 {
     union sigval value = {.sival_int = fd};
     struct incident_status status = {0};
-    read_asked_memory(pid, ear->at, &status, sizeof status);
-    if (sigqueue((pid_t)pid, ear->signal, value) != 0) {
+    read_program_memory(pid, channel->at, &status, sizeof status);
+    if (sigqueue((pid_t)pid, channel->signal, value) != 0) {
         cli_say(cli, "cannot ask process %u: %s", pid, strerror(errno));
         return errno == ESRCH ? EXIT_MISUSE : EXIT_BROKEN;
     }
     uint64_t until = clock_ns() + STATUS_PATIENCE_MS * 1000000ull;
     while (!is_complete(fd) && clock_ns() < until) {
         nanosleep(&(struct timespec){0, 2000000}, NULL);
-        fetch_answer(pid, ear, status.answers, fd);
+        fetch_answer(pid, channel, status.answers, fd);
     }
     if (is_complete(fd))
         return EXIT_NOTHING;
@@ -231,7 +231,7 @@ static void show_status(struct cli *cli, const struct run_settings *settings,
     write_report_files(cli, report, &products, &(struct session_number){.sequence = 1});
 }
 
-/* `told`: number of threads whose waits the library knows. */
+/* Prints the status and counts the threads whose waits the library knows. */
 static int print_status_report(struct cli *cli, const struct run_settings *settings, int fd,
                                size_t *told)
 {
@@ -280,16 +280,16 @@ int run_status(struct cli *cli, const struct run_settings *settings)
 {
     cli_bound_servers();
     uint32_t pid = settings->status;
-    struct ear ear = find_ear(pid);
-    if (!ear.signal && kill((pid_t)pid, 0) != 0 && errno == ESRCH) {
+    struct channel channel = find_status_channel(pid);
+    if (!channel.signal && kill((pid_t)pid, 0) != 0 && errno == ESRCH) {
         cli_say(cli, "there is no process %u", pid);
         return EXIT_UNAVAILABLE;
     }
-    if (!ear.signal) {
-        if (ear.watched && !cli->quiet)
+    if (!channel.signal) {
+        if (channel.watched && !cli->quiet)
             cli_say(cli,
                     "process %u is watched, but its status signal is not available: it is "
-                    "looked at from outside",
+                    "inspected from outside",
                     pid);
         return show_outside(cli, settings, pid);
     }
@@ -299,7 +299,7 @@ int run_status(struct cli *cli, const struct run_settings *settings)
         return EXIT_BROKEN;
     }
     size_t told = 0;
-    int code = ask_program(cli, pid, &ear, fd);
+    int code = ask_program(cli, pid, &channel, fd);
     if (code == EXIT_NOTHING)
         code = print_status_report(cli, settings, fd, &told);
     else if (code == EXIT_BROKEN)

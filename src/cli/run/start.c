@@ -317,17 +317,17 @@ static const char *plural_s(uint64_t count)
     return count == 1 ? "" : "s";
 }
 
-static void print_again(void *context, unsigned kind, unsigned ordinal, uint64_t count)
+static void print_recurrence(void *context, unsigned kind, unsigned ordinal, uint64_t count)
 {
     const struct start *start = context;
-    cli_say(start->cli, "%s %u came %llu times",
+    cli_say(start->cli, "%s %u occurred %llu times",
             kind == INCIDENT_POTENTIAL ? "potential deadlock"
             : kind == INCIDENT_STALL   ? "stall"
                                        : "deadlock",
             ordinal, (unsigned long long)count);
 }
 
-static void tell_ignored(void *context, unsigned line, uint64_t count)
+static void print_suppressed(void *context, unsigned line, uint64_t count)
 {
     const struct start *start = context;
     cli_say(start->cli, "%s:%u suppressed %llu report%s", start->settings->suppress, line,
@@ -375,7 +375,7 @@ static bool is_partly_unwatched(const struct incident_tally *tally, const struct
 }
 
 /* Prints the threads that did not move before the end, if no deadlock was found. */
-static void tell_picture(const struct start *start, const struct ending *ending)
+static void print_last_report(const struct start *start, const struct ending *ending)
 {
     const struct hang *hang = ending->hang;
     double ago = (double)(clock_ns() - hang->pictured) / 1e9;
@@ -383,16 +383,16 @@ static void tell_picture(const struct start *start, const struct ending *ending)
         return;
     if (hang->hung)
         cli_say(start->cli,
-                "nothing has moved for %s s; these did not end:", start->settings->on_hang);
+                "nothing has moved for %s s; these threads did not end:", start->settings->on_hang);
     else if (hang->still_since)
-        cli_say(start->cli, "these did not end:");
+        cli_say(start->cli, "these threads did not end:");
     else
-        cli_say(start->cli, "these did not end, as they were %.1f s before:", ago);
+        cli_say(start->cli, "threads that did not end, as they were %.1f s before:", ago);
     write_whole(STDERR_FILENO, hang->picture.buffer, hang->picture.used);
 }
 
 /* Reports programs that it started without the library. */
-static void tell_unwatched(const struct start *start, const struct incident_tally *tally)
+static void print_unwatched(const struct start *start, const struct incident_tally *tally)
 {
     if (tally->unwatched)
         cli_say(start->cli, "%llu program%s that it started could not be watched",
@@ -405,7 +405,7 @@ static void tell_unwatched(const struct start *start, const struct incident_tall
     }
 }
 
-static void say_survivors(const struct start *start, const struct survivors *survivors)
+static void print_survivors(const struct start *start, const struct survivors *survivors)
 {
     bool one = survivors->count == 1;
     if (survivors->count)
@@ -448,8 +448,8 @@ static void write_unwatched(const struct start *start, const struct incident_tal
 }
 
 /* Prints the totals. "no deadlock" always comes with what was watched. */
-static void tell_totals(const struct start *start, const struct incident_tally *tally,
-                        const struct ending *ending)
+static void print_totals(const struct start *start, const struct incident_tally *tally,
+                         const struct ending *ending)
 {
     char found[200], suppressed[60] = "", broken[60] = "";
     unsigned long long locks = tally->locks, threads = tally->threads;
@@ -480,10 +480,10 @@ static void tell_totals(const struct start *start, const struct incident_tally *
         cli_say(start->cli, "the watcher was off in %llu process%s", (unsigned long long)tally->off,
                 tally->off == 1 ? "" : "es");
     if (tally->sandboxed)
-        cli_say(start->cli, "in %llu process%s that forbade system calls, mutexes only were judged",
+        cli_say(start->cli, "in %llu process%s that forbid system calls, only mutexes were judged",
                 (unsigned long long)tally->sandboxed, tally->sandboxed == 1 ? "" : "es");
-    tell_unwatched(start, tally);
-    say_survivors(start, &ending->survivors);
+    print_unwatched(start, tally);
+    print_survivors(start, &ending->survivors);
 }
 
 /* Prints the results. Returns the exit status, or -1 for that of the program. */
@@ -498,11 +498,12 @@ static int conclude_run(const struct start *start, const struct hang *hang, int 
     }
     totals.tally.deadlocks += hang->proved;
     if (!start->cli->quiet && start->folder[0]) {
-        struct session_reader reader = {print_again, tell_ignored, (void *)(uintptr_t)start};
+        struct session_reader reader = {print_recurrence, print_suppressed,
+                                        (void *)(uintptr_t)start};
         session_read(start->folder, &reader);
-        tell_picture(start, &ending);
+        print_last_report(start, &ending);
         replay_unbuffered(start->cli, start->folder);
-        tell_totals(start, &totals.tally, &ending);
+        print_totals(start, &totals.tally, &ending);
     }
     write_unwatched(start, &totals.tally, &ending);
     survivors_free(&ending.survivors);
@@ -593,7 +594,7 @@ static int cannot_watch(struct start *start, const char *subject, const char *re
     if (stop || !start->cli->quiet)
         cli_say(start->cli, "cannot watch '%s': %s%s%s%s", command[0], subject, *subject ? " " : "",
                 reason,
-                stop ? "" : "; it runs unwatched, and hangs are looked for from outside only");
+                stop ? "" : "; it runs unwatched, and hangs are detected only from outside");
     if (stop) {
         remove_session(start);
         return EXIT_UNAVAILABLE;
@@ -613,7 +614,7 @@ int run_start(struct cli *cli, const struct run_settings *settings, char **comma
     if (code != EXIT_NOTHING)
         return code;
     if (!session_create(start.folder, sizeof start.folder)) {
-        cli_say(cli, "cannot make a folder for temporary files: %s; reports are not counted",
+        cli_say(cli, "cannot create a directory for temporary files: %s; reports are not counted",
                 strerror(errno));
         start.folder[0] = '\0';
     }

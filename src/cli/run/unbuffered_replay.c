@@ -16,7 +16,7 @@
 #define CHANNELS   (1u << 16) /* a power of two */
 
 /* A replayed rank: its position, and whether the event there was posted. */
-struct player {
+struct replayed_rank {
     const struct mpi_record *record;
     uint64_t at;
     bool posted;
@@ -27,15 +27,15 @@ struct player {
 };
 
 /* Messages from one sender to one receiver, in one communicator, with one tag. */
-struct lane {
+struct channel {
     uint64_t key; /* 0: free */
     uint64_t sends, receives;
 };
 
-struct play {
-    struct player *players; /* by rank */
+struct replay {
+    struct replayed_rank *ranks; /* by rank */
     uint32_t count;
-    struct lane *lanes;
+    struct channel *channels;
     gordian_allocator memory;
     bool full;
 };
@@ -44,7 +44,7 @@ struct play {
 
 /* Can the log be replayed? It must be complete and of one thread, and without receives from any
  * source, whose order may have been another. */
-static bool is_playable(const struct mpi_record *record)
+static bool is_replayable(const struct mpi_record *record)
 {
     if (memcmp(record->magic, MPI_RECORD_MAGIC, sizeof record->magic) != 0 ||
         record->version != MPI_RECORD_VERSION || record->state != MPI_STATE_LEFT ||
@@ -58,14 +58,14 @@ static bool is_playable(const struct mpi_record *record)
 }
 
 /* Finds the event that completes each request. Request numbers are unique. */
-static bool pair_events(struct play *play, struct player *player)
+static bool find_completions(struct replay *replay, struct replayed_rank *rank)
 {
-    const struct mpi_record *record = player->record;
+    const struct mpi_record *record = rank->record;
     size_t count = record->event_count, size = (count + 1) * sizeof(uint64_t);
-    player->index_of = memory_zeroed(&play->memory, size);
-    player->begun_by = memory_zeroed(&play->memory, size);
-    uint64_t *begun = memory_zeroed(&play->memory, (record->requested + 1) * sizeof *begun);
-    bool done = player->index_of && player->begun_by && begun;
+    rank->index_of = memory_zeroed(&replay->memory, size);
+    rank->begun_by = memory_zeroed(&replay->memory, size);
+    uint64_t *begun = memory_zeroed(&replay->memory, (record->requested + 1) * sizeof *begun);
+    bool done = rank->index_of && rank->begun_by && begun;
     for (size_t i = 0; i < count && done; i++) {
         const struct mpi_event *event = &record->events[i];
         bool known = event->what <= record->requested;
@@ -73,27 +73,27 @@ static bool pair_events(struct play *play, struct player *player)
             known)
             begun[event->what] = i + 1;
         if (event->kind == MPI_EVENT_DONE && known)
-            player->begun_by[i] = begun[event->what];
+            rank->begun_by[i] = begun[event->what];
     }
-    memory_free(&play->memory, begun);
+    memory_free(&replay->memory, begun);
     return done;
 }
 
 /* ------------------------------------------------------------------ replay */
 
-static struct lane *find_lane(struct play *play, uint64_t group, uint32_t from, uint32_t to,
-                              int32_t tag)
+static struct channel *find_channel(struct replay *replay, uint64_t group, uint32_t from,
+                                    uint32_t to, int32_t tag)
 {
     uint64_t key = mpi_channel_key(group + mpi_mix((uint64_t)from << 32 | to), 0, tag);
     for (size_t i = 0; i < CHANNELS / 2; i++) {
-        struct lane *lane = &play->lanes[(key + i) % CHANNELS];
-        if (lane->key == key || lane->key == 0) {
-            lane->key = key;
-            return lane;
+        struct channel *channel = &replay->channels[(key + i) % CHANNELS];
+        if (channel->key == key || channel->key == 0) {
+            channel->key = key;
+            return channel;
         }
     }
-    play->full = true;
-    return &play->lanes[0];
+    replay->full = true;
+    return &replay->channels[0];
 }
 
 static bool is_send(const struct mpi_event *event)
@@ -103,12 +103,12 @@ static bool is_send(const struct mpi_event *event)
 }
 
 /* Returns the channel of an event's message. */
-static struct lane *lane_of(struct play *play, const struct player *player,
-                            const struct mpi_event *event)
+static struct channel *channel_of(struct replay *replay, const struct replayed_rank *rank,
+                                  const struct mpi_event *event)
 {
-    uint32_t own = player->record->rank, peer = (uint32_t)event->peer;
+    uint32_t own = rank->record->rank, peer = (uint32_t)event->peer;
     bool sends = is_send(event);
-    return find_lane(play, event->number, sends ? own : peer, sends ? peer : own, event->tag);
+    return find_channel(replay, event->number, sends ? own : peer, sends ? peer : own, event->tag);
 }
 
 /* Returns the index of a communicator in the record, or MPI_GROUPS. */
@@ -121,30 +121,31 @@ static uint32_t find_communicator(const struct mpi_record *record, uint64_t id)
 }
 
 /* Posts an event: counts its message, or the arrival at a collective. */
-static void post_event(struct play *play, struct player *player, const struct mpi_event *event)
+static void post_event(struct replay *replay, struct replayed_rank *rank,
+                       const struct mpi_event *event)
 {
-    player->posted = true;
+    rank->posted = true;
     if (event->kind == MPI_EVENT_COLLECTIVE) {
-        uint32_t group = find_communicator(player->record, event->number);
+        uint32_t group = find_communicator(rank->record, event->number);
         if (group < MPI_GROUPS)
-            player->reached[group] = event->what;
+            rank->reached[group] = event->what;
     } else if (event->kind != MPI_EVENT_DONE) {
-        struct lane *lane = lane_of(play, player, event);
-        player->index = is_send(event) ? ++lane->sends : ++lane->receives;
-        player->index_of[player->at] = player->index;
+        struct channel *channel = channel_of(replay, rank, event);
+        rank->index = is_send(event) ? ++channel->sends : ++channel->receives;
+        rank->index_of[rank->at] = rank->index;
     }
 }
 
-static bool is_met(const struct play *play, const struct player *player,
+static bool is_met(const struct replay *replay, const struct replayed_rank *rank,
                    const struct mpi_event *event)
 {
-    const struct mpi_record *record = player->record;
+    const struct mpi_record *record = rank->record;
     uint32_t index = find_communicator(record, event->number);
     if (index == MPI_GROUPS || event->tag != MPI_NEEDS_ALL)
         return true;
     const struct mpi_group *group = &record->groups[index];
     for (uint32_t i = 0; i < group->size; i++) {
-        const struct player *other = &play->players[record->members[group->first + i]];
+        const struct replayed_rank *other = &replay->ranks[record->members[group->first + i]];
         uint32_t its = find_communicator(other->record, event->number);
         if (other->at < other->record->event_count && its != MPI_GROUPS &&
             other->reached[its] < event->what)
@@ -154,48 +155,48 @@ static bool is_met(const struct play *play, const struct player *player,
 }
 
 /* Has the current event completed, so that the rank can continue? */
-static bool event_has_ended(struct play *play, const struct player *player,
+static bool event_has_ended(struct replay *replay, const struct replayed_rank *rank,
                             const struct mpi_event *event)
 {
     const struct mpi_event *begun = event;
-    uint64_t index = player->index;
+    uint64_t index = rank->index;
     if (event->kind == MPI_EVENT_COLLECTIVE)
-        return is_met(play, player, event);
+        return is_met(replay, rank, event);
     if (event->kind == MPI_EVENT_DONE) {
-        uint64_t at = player->begun_by[player->at];
+        uint64_t at = rank->begun_by[rank->at];
         if (!at)
             return true;
-        begun = &player->record->events[at - 1];
-        index = player->index_of[at - 1];
+        begun = &rank->record->events[at - 1];
+        index = rank->index_of[at - 1];
     } else if (event->kind != MPI_EVENT_SEND && event->kind != MPI_EVENT_RECEIVE) {
         return true;
     }
-    const struct lane *lane = lane_of(play, player, begun);
-    return (is_send(begun) ? lane->receives : lane->sends) >= index;
+    const struct channel *channel = channel_of(replay, rank, begun);
+    return (is_send(begun) ? channel->receives : channel->sends) >= index;
 }
 
 /* Replays one step of a rank, if possible. */
-static bool step_player(struct play *play, struct player *player)
+static bool step_rank(struct replay *replay, struct replayed_rank *rank)
 {
-    if (player->at >= player->record->event_count)
+    if (rank->at >= rank->record->event_count)
         return false;
-    const struct mpi_event *event = &player->record->events[player->at];
-    bool moved = !player->posted;
-    if (!player->posted)
-        post_event(play, player, event);
-    if (!event_has_ended(play, player, event))
+    const struct mpi_event *event = &rank->record->events[rank->at];
+    bool moved = !rank->posted;
+    if (!rank->posted)
+        post_event(replay, rank, event);
+    if (!event_has_ended(replay, rank, event))
         return moved;
-    player->at++;
-    player->posted = false;
+    rank->at++;
+    rank->posted = false;
     return true;
 }
 
-static void play_all(struct play *play)
+static void replay_ranks(struct replay *replay)
 {
     for (bool moved = true; moved;) {
         moved = false;
-        for (uint32_t i = 0; i < play->count; i++)
-            while (step_player(play, &play->players[i]))
+        for (uint32_t i = 0; i < replay->count; i++)
+            while (step_rank(replay, &replay->ranks[i]))
                 moved = true;
     }
 }
@@ -209,54 +210,54 @@ static const char *const call_names[] = {
 };
 
 /* Is the rank stuck in an operation that waits for a send to be received? */
-static bool cannot_proceed(const struct player *player)
+static bool cannot_proceed(const struct replayed_rank *rank)
 {
-    if (player->at >= player->record->event_count)
+    if (rank->at >= rank->record->event_count)
         return false;
-    const struct mpi_event *event = &player->record->events[player->at];
-    uint64_t begun = event->kind == MPI_EVENT_DONE ? player->begun_by[player->at] : 0;
-    return is_send(begun ? &player->record->events[begun - 1] : event);
+    const struct mpi_event *event = &rank->record->events[rank->at];
+    uint64_t begun = event->kind == MPI_EVENT_DONE ? rank->begun_by[rank->at] : 0;
+    return is_send(begun ? &rank->record->events[begun - 1] : event);
 }
 
-static void tell_stuck(struct cli *cli, const struct play *play)
+static void tell_stuck(struct cli *cli, const struct replay *replay)
 {
     char text[600] = "";
     size_t used = 0;
     unsigned stuck = 0;
-    for (uint32_t i = 0; i < play->count; i++) {
-        const struct player *player = &play->players[i];
-        if (!cannot_proceed(player))
+    for (uint32_t i = 0; i < replay->count; i++) {
+        const struct replayed_rank *rank = &replay->ranks[i];
+        if (!cannot_proceed(rank))
             continue;
-        const struct mpi_event *event = &player->record->events[player->at];
+        const struct mpi_event *event = &rank->record->events[rank->at];
         if (stuck++ < 4 && used < sizeof text)
             used +=
                 (size_t)snprintf(text + used, sizeof text - used,
                                  "%srank %u in %s to rank %d, tag %d", used ? "; " : "", i,
                                  call_names[event->call % MPI_CALL_COUNT], event->peer, event->tag);
     }
-    if (stuck && !play->full)
+    if (stuck && !replay->full)
         cli_say(cli,
-                "deadlocks if unbuffered: the MPI program came to its end only because its sends "
+                "deadlocks if unbuffered: the MPI program ended only because its sends "
                 "were buffered (%s%s)",
                 text, stuck > 4 ? "; ..." : "");
 }
 
 /* ------------------------------------------------------------------ records */
 
-static void close_play(struct play *play)
+static void close_replay(struct replay *replay)
 {
-    for (uint32_t i = 0; i < play->count; i++) {
-        struct player *player = &play->players[i];
-        memory_free_all(&play->memory, player->index_of, player->begun_by);
+    for (uint32_t i = 0; i < replay->count; i++) {
+        struct replayed_rank *rank = &replay->ranks[i];
+        memory_free_all(&replay->memory, rank->index_of, rank->begun_by);
     }
-    memory_free_all(&play->memory, play->players, play->lanes);
+    memory_free_all(&replay->memory, replay->ranks, replay->channels);
 }
 
 /* Replays all ranks of an MPI_COMM_WORLD, if all records exist. */
-static void play_world(struct cli *cli, const struct mpi_record *const *records, size_t count,
-                       uint64_t world)
+static void replay_world(struct cli *cli, const struct mpi_record *const *records, size_t count,
+                         uint64_t world)
 {
-    struct play play = {.memory = memory_allocator(NULL)};
+    struct replay replay = {.memory = memory_allocator(NULL)};
     uint32_t size = 0, here = 0;
     for (size_t i = 0; i < count; i++)
         if (records[i]->world == world) {
@@ -265,22 +266,22 @@ static void play_world(struct cli *cli, const struct mpi_record *const *records,
         }
     if (size != here)
         return;
-    play.players = memory_zeroed(&play.memory, size * sizeof *play.players);
-    play.lanes = memory_zeroed(&play.memory, CHANNELS * sizeof *play.lanes);
-    bool ready = play.players && play.lanes;
-    play.count = play.players ? size : 0;
+    replay.ranks = memory_zeroed(&replay.memory, size * sizeof *replay.ranks);
+    replay.channels = memory_zeroed(&replay.memory, CHANNELS * sizeof *replay.channels);
+    bool ready = replay.ranks && replay.channels;
+    replay.count = replay.ranks ? size : 0;
     for (size_t i = 0; i < count && ready; i++)
         if (records[i]->world == world && records[i]->rank < size) {
-            play.players[records[i]->rank].record = records[i];
-            ready = pair_events(&play, &play.players[records[i]->rank]);
+            replay.ranks[records[i]->rank].record = records[i];
+            ready = find_completions(&replay, &replay.ranks[records[i]->rank]);
         }
     for (uint32_t i = 0; i < size && ready; i++)
-        ready = play.players[i].record;
+        ready = replay.ranks[i].record;
     if (ready) {
-        play_all(&play);
-        tell_stuck(cli, &play);
+        replay_ranks(&replay);
+        tell_stuck(cli, &replay);
     }
-    close_play(&play);
+    close_replay(&replay);
 }
 
 /* Maps a record. NULL: not a record, or it cannot be replayed. */
@@ -294,7 +295,7 @@ static const struct mpi_record *map_record(const char *folder, const char *name)
         memory = mmap(NULL, sizeof(struct mpi_record), PROT_READ, MAP_PRIVATE, fd, 0);
     if (fd >= 0)
         close(fd);
-    if (memory != MAP_FAILED && is_playable(memory))
+    if (memory != MAP_FAILED && is_replayable(memory))
         return memory;
     if (memory != MAP_FAILED)
         munmap(memory, sizeof(struct mpi_record));
@@ -315,7 +316,7 @@ void replay_unbuffered(struct cli *cli, const char *folder)
         closedir(open_folder);
     for (size_t i = 0; i < count; i++)
         if (records[i]->rank == 0)
-            play_world(cli, records, count, records[i]->world);
+            replay_world(cli, records, count, records[i]->world);
     for (size_t i = 0; i < count; i++)
         munmap((void *)(uintptr_t)records[i], sizeof(struct mpi_record));
 }

@@ -202,7 +202,7 @@ static gordian_status audit_text(void *context, const struct incident *action)
 
 /* ------------------------------------------------------------------ queries */
 
-static void where_it_is(const struct listing *listing, struct store_options *options)
+static void set_store_options(const struct listing *listing, struct store_options *options)
 {
     store_options_init(options);
     options->folder = listing->store ? NULL : listing->folder;
@@ -215,7 +215,7 @@ static gordian_status open_incidents(struct listing *listing, struct incidents_d
     struct store_options options;
     if (!listing->store)
         return incidents_open(db, listing->folder, NULL, &listing->error);
-    where_it_is(listing, &options);
+    set_store_options(listing, &options);
     return store_read_incidents(&options, listing->filter.with_replay || listing->id, db,
                                 &listing->error);
 }
@@ -258,7 +258,7 @@ static gordian_status export_all(struct listing *listing)
     return fail(&listing->error, status, "%.200s: %.300s", listing->export, inner.message);
 }
 
-static void say_summary(struct listing *listing)
+static void print_summary(struct listing *listing)
 {
     struct cli *cli = listing->cli;
     if (cli->quiet || listing->audit)
@@ -284,7 +284,7 @@ static int list_incidents(struct listing *listing)
         to_file ? export_all(listing) : run_query(listing, listing->cli->json || listing->export);
     if (status != GORDIAN_OK)
         return cli_finish(listing->cli, cli_fail(listing->cli, NULL, &listing->error));
-    say_summary(listing);
+    print_summary(listing);
     return cli_finish(listing->cli, listing->count ? EXIT_FOUND : EXIT_NOTHING);
 }
 
@@ -333,7 +333,7 @@ static int show_state(struct listing *listing)
     struct store_options source;
     struct past *past;
     struct service *service;
-    where_it_is(listing, &source);
+    set_store_options(listing, &source);
     listing->out = &listing->cli->out;
     gordian_status status = past_open(&past, &source, NULL, &listing->error);
     THEN(status, past_go(past, listing->filter.stood, &service, &listing->error));
@@ -354,48 +354,51 @@ static int incidents_main(struct cli *cli, int argc, char **argv)
     struct incidents_filter *filter = &listing.filter;
     int code;
     const struct option options[] = {
-        {"data", 'd', "DIR", "the service's folder (default: " USUAL_FOLDER ")", OPTION_FOLDER,
-         &listing.folder},
-        {"store", 0, "URI", "PostgreSQL instead of a folder, as in serve --store", OPTION_TEXT,
-         &listing.store},
-        {"store-schema", 0, "NAME", "PostgreSQL schema of the tables (default: gordian)",
-         OPTION_TEXT, &listing.schema},
-        {"system", 0, "NAME", "only those of this system", OPTION_TEXT, &filter->system},
-        {"process", 0, "NAME", "only those with this process", OPTION_TEXT, &filter->process},
-        {"since", 0, "TIME", "formed at this time (UTC) or later; 2h, 30d: ago", OPTION_TEXT,
-         &listing.since},
-        {"until", 0, "TIME", "formed before this time", OPTION_TEXT, &listing.until},
-        {"label", 0, "KEY:VALUE", "only those with a process or resource of this label",
-         OPTION_TEXT, &filter->label},
-        {"at", 0, "TIME", "only those that were open at this time", OPTION_TEXT, &listing.at},
+        {"data", 'd', "DIR", "the service's directory (default: " USUAL_FOLDER ")", OPTION_FOLDER,
+         &listing.folder, NULL},
+        {"store", 0, "URI", "a PostgreSQL server instead, as in gordian serve --store", OPTION_TEXT,
+         &listing.store, NULL},
+        {"store-schema", 0, "NAME", "schema that holds the tables (default: gordian)", OPTION_TEXT,
+         &listing.schema, NULL},
+        {"system", 0, "NAME", "only those of this system", OPTION_TEXT, &filter->system, NULL},
+        {"process", 0, "NAME", "only those with this process", OPTION_TEXT, &filter->process, NULL},
+        {"since", 0, "TIME", "formed at or after this time (UTC); 2h: 2 hours ago", OPTION_TEXT,
+         &listing.since, NULL},
+        {"until", 0, "TIME", "formed before this time", OPTION_TEXT, &listing.until, NULL},
+        {"label", 0, "KEY:VALUE", "only those with a member that had this label", OPTION_TEXT,
+         &filter->label, NULL},
+        {"at", 0, "TIME", "only those open at this time", OPTION_TEXT, &listing.at, NULL},
         {"state", 0, NULL,
-         "with --at: the state of the system at that time, as a\ntrace (with --json as JSON), "
-         "instead",
-         OPTION_FLAG, &listing.state},
-        {"open", 0, NULL, "only open ones", OPTION_FLAG, &filter->open},
-        {"ended", 0, NULL, "only ended ones", OPTION_FLAG, &filter->ended},
-        {"id", 0, "N", "only this incident; with --json also its replay", OPTION_U64, &listing.id},
-        {"limit", 'n', "N", "show at most N", OPTION_U32, &filter->limit},
-        {"oldest-first", 0, NULL, "show the oldest first (default: the newest)", OPTION_FLAG,
-         &filter->oldest_first},
-        {"audit", 0, NULL, "manual actions of operators with reasons, instead", OPTION_FLAG,
-         &listing.audit},
+         "with --at: print the state at that time instead, as a\n"
+         "trace (with --json as JSON)",
+         OPTION_FLAG, &listing.state, NULL},
+        {"open", 0, NULL, "only open ones", OPTION_FLAG, &filter->open, NULL},
+        {"ended", 0, NULL, "only ended ones", OPTION_FLAG, &filter->ended, NULL},
+        {"id", 0, "N", "only this one; with --json also the events before it", OPTION_U64,
+         &listing.id, NULL},
+        {"limit", 'n', "N", "at most N", OPTION_U32, &filter->limit, NULL},
+        {"oldest-first", 0, NULL, "the oldest first (default: the newest)", OPTION_FLAG,
+         &filter->oldest_first, NULL},
+        {"audit", 0, NULL, "list manual actions of operators instead", OPTION_FLAG, &listing.audit,
+         NULL},
         {"export", 0, "FILE",
-         "write them to a file (-: standard output) with replays,\none JSON object per line",
-         OPTION_FILE, &listing.export},
+         "write them to a file (-: standard output), one JSON\n"
+         "object per line, with the events before each",
+         OPTION_FILE, &listing.export, NULL},
         {0},
     };
     int operands = cli_parse(cli, options, argc, argv, &code);
     if (operands < 0)
         return code;
     if (operands > 0)
-        return cli_misuse(cli, "unexpected operand '%.200s': give the folder with --data", argv[0]);
+        return cli_misuse(cli, "unexpected operand '%.200s': name the directory with --data",
+                          argv[0]);
     code = take_time(&listing, "since", listing.since, &filter->since);
     THEN_CODE(code, take_time(&listing, "until", listing.until, &filter->until));
     THEN_CODE(code, take_time(&listing, "at", listing.at, &filter->stood));
     TRY_CODE(code);
     if (listing.state && !listing.at)
-        return cli_misuse(cli, "--state needs --at");
+        return cli_misuse(cli, "--state needs a time: give it with --at");
     listing.style = cli_style(cli);
     char *uri = hide_uri((char *)listing.store);
     if (listing.store && !uri)
@@ -409,13 +412,13 @@ static int incidents_main(struct cli *cli, int argc, char **argv)
 const struct command command_incidents = {
     .name = "incidents",
     .operands = "",
-    .summary = "show the history of deadlocks of a service",
+    .summary = "list the deadlock history of a service",
     .about =
-        "Lists the incidents in a service's folder, the newest first: when each deadlock\n"
-        "formed, its processes, and how it ended. Reads the file itself, or the tables of\n"
-        "--store; the service may run or not. Exit status 1 if there are any, 0 if none. With\n"
-        "--at TIME --state: the whole state of a system at that time, as a trace for 'gordian\n"
-        "detect' and other commands, as far back as the service keeps history (--keep-history\n"
-        "of 'gordian serve'). Exit status 0.\n",
+        "Lists the deadlocks that a service has recorded, the newest first: when each formed,\n"
+        "its processes, and how it ended. Reads the service's directory or the tables of\n"
+        "--store; the service need not run. Exit status 1 if there are any, 0 if none. With\n"
+        "--at TIME --state: prints the state of a system at that time as a trace for 'gordian\n"
+        "detect' and others, as far back as the service keeps it (--keep-history of 'gordian\n"
+        "serve'). Exit status 0.\n",
     .run = incidents_main,
 };

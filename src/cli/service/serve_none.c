@@ -16,9 +16,9 @@ const struct command command_serve = {
 const struct command command_incidents = {
     .name = "incidents",
     .operands = "",
-    .summary = "show the history of deadlocks of a service",
-    .about = "This program was built without the libraries of `gordian serve` and cannot read its\n"
-             "database. sqlite3 can: SELECT * FROM incidents.\n",
+    .summary = "list the deadlock history of a service",
+    .about = "This program was built without what `gordian serve` needs and cannot read the file\n"
+             "of one. sqlite3 can: SELECT * FROM incidents.\n",
     .run = cli_missing,
     .missing = MISSING,
 };

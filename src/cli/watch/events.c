@@ -42,8 +42,8 @@ static uint64_t arrow_key(const struct watching *watching, const struct arrow_be
 }
 
 /* Returns the reported deadlock that shares an edge with this one, or NULL. */
-static struct told_deadlock *find_told(const struct watching *watching,
-                                       const struct deadlock *deadlock)
+static struct told_deadlock *find_reported(const struct watching *watching,
+                                           const struct deadlock *deadlock)
 {
     for (size_t i = 0; i < watching->deadlock_count; i++)
         for (size_t k = 0; k < watching->deadlocks[i].key_count; k++)
@@ -81,8 +81,8 @@ static void write_finding(struct watching *watching, const struct finding *findi
         watching->failed = true;
 }
 
-static void tell_new(struct watching *watching, const struct deadlock *deadlock,
-                     const struct advice *advice)
+static void report_new(struct watching *watching, const struct deadlock *deadlock,
+                       const struct advice *advice)
 {
     struct telling telling = watching_telling(watching);
     const struct watch_settings *settings = watching->settings;
@@ -97,7 +97,7 @@ static void tell_new(struct watching *watching, const struct deadlock *deadlock,
     finding_close(&finding);
 }
 
-static void say_dry_run(struct watching *watching, const struct advice *advice)
+static void print_dry_run(struct watching *watching, const struct advice *advice)
 {
     const struct watch_settings *settings = watching->settings;
     if (settings->act == ACT_CHOICE_NONE || !settings->dry_run || !advice->found)
@@ -131,14 +131,14 @@ void tell_deadlocks(struct watching *watching)
         watching->deadlocks[i].alive = false;
     for (size_t i = 0; i < verdict->deadlock_count; i++) {
         struct advice advice;
-        struct told_deadlock *told = find_told(watching, &verdict->deadlocks[i]);
+        struct told_deadlock *told = find_reported(watching, &verdict->deadlocks[i]);
         advice_find(&advice, &watching->settings->advice, &verdict->deadlocks[i],
                     watching->servers.sources);
         if (told) {
             told->alive = true;
         } else {
-            tell_new(watching, &verdict->deadlocks[i], &advice);
-            say_dry_run(watching, &advice);
+            report_new(watching, &verdict->deadlocks[i], &advice);
+            print_dry_run(watching, &advice);
         }
     }
     drop_gone(watching);
@@ -162,7 +162,7 @@ static bool stall_is_new(struct watching *watching, uint64_t key)
     return true;
 }
 
-static void tell_stalls_of(struct watching *watching, uint32_t source)
+static void report_stalls_of(struct watching *watching, uint32_t source)
 {
     const struct scan *scan = &watching->servers.sources[source]->scan;
     struct telling telling = watching_telling(watching);
@@ -187,7 +187,7 @@ void tell_stalls(struct watching *watching)
     for (size_t i = 0; i < watching->stall_count; i++)
         watching->stalls[i].alive = false;
     for (uint32_t i = 0; i < watching->servers.count; i++)
-        tell_stalls_of(watching, i);
+        report_stalls_of(watching, i);
     for (size_t i = 0; i < watching->stall_count; i++)
         if (watching->stalls[i].alive)
             watching->stalls[kept++] = watching->stalls[i];
@@ -210,7 +210,7 @@ void tell_servers(struct watching *watching)
             told->trouble_no = source->trouble_no;
             told->away = true;
         } else if (told->away && !*source->trouble && source->scan.whole) {
-            cli_say(cli, "%s: is back", source->label);
+            cli_say(cli, "%s: available again", source->label);
             told->away = false;
         }
         if (source_is_up(source) && *source->facts.lacks && !told->lacks && !cli->quiet)

@@ -46,7 +46,7 @@ void tell_unseen_once(struct watching *watching)
 }
 
 /* Was this reported before? Remembers it otherwise. */
-static bool is_told(struct watching *watching, uint64_t key)
+static bool was_reported(struct watching *watching, uint64_t key)
 {
     for (size_t i = 0; i < watching->unseen_told_count; i++)
         if (watching->unseen_told[i] == key)
@@ -66,8 +66,8 @@ static bool is_news(struct watching *watching, const struct unseen *unseen)
     if (!source->scan.whole && !*source->trouble)
         return false; /* the first poll is still outstanding */
     watching->incomplete = true;
-    return !is_told(watching,
-                    hash_stir(hash_bytes(unseen->reason, strlen(unseen->reason)), unseen->source));
+    return !was_reported(
+        watching, hash_stir(hash_bytes(unseen->reason, strlen(unseen->reason)), unseen->source));
 }
 
 /* Reports each reason once per server. tell_servers reports what concerns a whole server. */

@@ -39,7 +39,7 @@ static void write_metrics(void *context, struct output *out)
                         &(struct watch_totals){watching->found, watching->ended}, out);
 }
 
-static gordian_status take_turn(struct watching *watching, gordian_error *error)
+static gordian_status run_iteration(struct watching *watching, gordian_error *error)
 {
     struct pollfd polls[LISTENER_POLLS];
     bool listens = watching->settings->listen;
@@ -58,7 +58,7 @@ static gordian_status take_turn(struct watching *watching, gordian_error *error)
 
 /* Polls of a server before the first poll of the last server do not count: edges between servers
  * and queue positions are only requested after that. */
-static bool looked_enough(const struct servers *servers)
+static bool polled_enough(const struct servers *servers)
 {
     for (size_t i = 0; i < servers->count; i++) {
         const struct source *source = servers->sources[i];
@@ -71,7 +71,7 @@ static bool looked_enough(const struct servers *servers)
 /* Is there an edge that only the latest poll has, and that another poll could confirm? */
 static bool has_fresh(const struct servers *servers, uint64_t first, uint64_t last)
 {
-    if (looked_enough(servers) || last - first >= ONCE_MOST_NS)
+    if (polled_enough(servers) || last - first >= ONCE_MOST_NS)
         return false;
     for (size_t i = 0; i < servers->count; i++) {
         const struct scan *scan = &servers->sources[i]->scan;
@@ -113,7 +113,7 @@ static bool is_confirmed(const struct servers *servers)
            !has_fresh(servers, first, last);
 }
 
-static void tell_verdict(struct watching *watching, size_t seen)
+static void print_verdict(struct watching *watching, size_t seen)
 {
     struct telling telling = watching_telling(watching);
     const struct verdict *verdict = &watching->servers.verdict;
@@ -129,7 +129,7 @@ static void tell_verdict(struct watching *watching, size_t seen)
         style_text(&telling.look.style, telling.out, COLOR_GOOD, "no deadlock");
 }
 
-static void tell_nothing(struct watching *watching)
+static void print_summary(struct watching *watching)
 {
     struct telling telling = watching_telling(watching);
     const struct overview *overview = &watching->overview;
@@ -138,7 +138,7 @@ static void tell_nothing(struct watching *watching)
     size_t seen = 0;
     for (size_t i = 0; i < watching->servers.count; i++)
         seen += watching->servers.sources[i]->scan.whole && !watching->servers.sources[i]->parked;
-    tell_verdict(watching, seen);
+    print_verdict(watching, seen);
     output_format(telling.out, "; %zu %s for a lock on ", overview->waiting,
                   overview->waiting == 1 ? "session waits" : "sessions wait");
     if (seen < all)
@@ -147,7 +147,7 @@ static void tell_nothing(struct watching *watching)
         output_format(telling.out, "%zu %s\n", seen, seen == 1 ? "server" : "servers");
     if (verdict->mended)
         output_format(telling.out,
-                      "  %zu %s through places in a queue, which the server mends itself\n",
+                      "  %zu %s through queue positions, which the server resolves itself\n",
                       verdict->mended, verdict->mended == 1 ? "cycle goes" : "cycles go");
     tell_unseen_once(watching);
     tell_overview(&telling, overview);
@@ -166,7 +166,7 @@ static int report_once(struct watching *watching)
     if (watching->cli->json)
         tell_summary_json(&telling, &servers->verdict, &watching->overview, &watching->unseen);
     else if (!watching->cli->quiet)
-        tell_nothing(watching);
+        print_summary(watching);
     return watching_code(watching);
 }
 
@@ -175,10 +175,10 @@ static int watch_once(struct watching *watching)
     gordian_error error = {0};
     gordian_status status = GORDIAN_OK;
     while (status == GORDIAN_OK && !is_confirmed(&watching->servers))
-        status = take_turn(watching, &error);
+        status = run_iteration(watching, &error);
     int code = status == GORDIAN_OK ? report_once(watching) : EXIT_NOTHING;
     while (status == GORDIAN_OK && acts_pending(&watching->acts))
-        status = take_turn(watching, &error);
+        status = run_iteration(watching, &error);
     return status == GORDIAN_OK ? code : cli_fail(watching->cli, NULL, &error);
 }
 
@@ -228,7 +228,7 @@ int watch_loop(struct watching *watching)
     if (watching->settings->top)
         return watch_top(watching, &stopped);
     while (!stopped && status == GORDIAN_OK && !watching->failed && !watching->cli->out.failure) {
-        status = take_turn(watching, &error);
+        status = run_iteration(watching, &error);
         output_flush(&watching->cli->out);
     }
     if (status != GORDIAN_OK)

@@ -4,7 +4,7 @@
 const struct command command_watch = {
     .name = "watch",
     .operands = "SERVER...",
-    .summary = "watch the lock waits of databases, and name their deadlocks",
+    .summary = "watch lock waits of databases and report deadlocks",
     .about = "This program was built without the libraries that talk to databases.\n",
     .run = cli_missing,
     .missing = "built without libpq and libmariadb",

@@ -20,14 +20,14 @@ static int guard_pipe = -1;
 static pid_t guard = -1;
 
 /* calls only async-signal-safe functions */
-static void give_back(void)
+static void restore_screen(void)
 {
     ssize_t ignored = write(STDOUT_FILENO, LEAVE_SCREEN, sizeof LEAVE_SCREEN - 1);
     (void)ignored;
     tcsetattr(STDIN_FILENO, TCSANOW, &before);
 }
 
-static void take_over(void)
+static void take_screen(void)
 {
     ssize_t ignored = write(STDOUT_FILENO, ENTER_SCREEN, sizeof ENTER_SCREEN - 1);
     (void)ignored;
@@ -38,7 +38,7 @@ static void take_over(void)
 static void on_end(int number)
 {
     if (is_open)
-        give_back();
+        restore_screen();
     signal(number, SIG_DFL);
     raise(number);
 }
@@ -49,7 +49,7 @@ static void on_stop(int number)
 {
     sigset_t stop;
     if (is_open)
-        give_back();
+        restore_screen();
     signal(number, SIG_DFL);
     sigemptyset(&stop);
     sigaddset(&stop, number);
@@ -57,14 +57,14 @@ static void on_stop(int number)
     raise(number);
     signal(number, on_stop);
     if (is_open)
-        take_over();
+        take_screen();
 }
 
 /* After SIGCONT or a new size, poll(2) returns and the screen is redrawn. */
 static void on_continue(int number)
 {
     if (is_open && number == SIGCONT)
-        take_over();
+        take_screen();
 }
 
 static void catch_signals(void)
@@ -91,7 +91,7 @@ static _Noreturn void guard_terminal(int fd)
     signal(SIGTSTP, SIG_IGN);
     signal(SIGTTOU, SIG_IGN);
     if (read(fd, &byte, 1) == 0)
-        give_back();
+        restore_screen();
     _exit(0);
 }
 
@@ -120,7 +120,7 @@ bool terminal_open(void)
     start_guard();
     catch_signals();
     is_open = 1;
-    take_over();
+    take_screen();
     return true;
 }
 
@@ -129,7 +129,7 @@ void terminal_close(void)
     if (!is_open)
         return;
     is_open = 0;
-    give_back();
+    restore_screen();
     if (guard > 0) {
         ssize_t ignored = write(guard_pipe, "q", 1);
         (void)ignored;

@@ -212,7 +212,7 @@ static void draw_top(struct top *top)
     output_text(top->out, "\033[H");
     put_head(top);
     if (top->tree.count == 0)
-        put_field(top, "nobody waits", " ");
+        put_field(top, "no session waits", " ");
     else if (top->inside)
         put_session(top, &top->tree.lines[top->selected]);
     else
@@ -261,7 +261,7 @@ static void take_outcome(struct top *top)
 {
     static const char *const outcomes[] = {
         [OUTCOME_DONE] = "the signal was sent",
-        [OUTCOME_OVER] = "it has gone on: nothing was done",
+        [OUTCOME_OVER] = "it continued: nothing was done",
         [OUTCOME_REFUSED] = "the server refused",
         [OUTCOME_UNREACHABLE] = "the server is unreachable: nothing was done",
         [OUTCOME_UNKNOWN] = "the connection broke: it is not known what was done",
@@ -280,8 +280,7 @@ static void answer_question(struct top *top, int key)
     if (key == 'y') {
         top->ordered = order_asked(top, source);
         snprintf(top->message, sizeof top->message,
-                 top->ordered ? "asked %s to end %lld"
-                              : "%s/%lld: it has gone on: nothing was done",
+                 top->ordered ? "asked %s to end %lld" : "%s/%lld: it continued: nothing was done",
                  source->label, (long long)top->asked_pid);
     }
     top->asks = 0;

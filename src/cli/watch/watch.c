@@ -19,7 +19,7 @@ static int check_options(struct cli *cli, struct watch_settings *settings, int o
     if (operands == 0)
         return cli_misuse(cli, "no server to watch (postgres://USER@HOST/DATABASE, mysql://...)");
     if (settings->once && settings->top)
-        return cli_misuse(cli, "--once and --top: one of them");
+        return cli_misuse(cli, "--once and --top: give only one of them");
     if (settings->interval_ms == 0)
         return cli_misuse(cli, "--interval: at least 1 ms");
     settings->stall_s = settings->stall ? options_seconds(settings->stall) : STALL_S;
@@ -76,26 +76,26 @@ static int watch_main(struct cli *cli, int argc, char **argv)
     reach_init(&watch.reach, "gordian watch");
     watch.reach.options.system = "databases";
     const struct option options[] = {
-        {"once", '1', NULL, "look, confirm, report and end", OPTION_FLAG, &watch.once, NULL},
+        {"once", '1', NULL, "poll, confirm, report and end", OPTION_FLAG, &watch.once, NULL},
         {"top", 't', NULL, "a live view on the terminal", OPTION_FLAG, &watch.top, NULL},
-        {"interval", 'i', "MS", "look every so many milliseconds (default: 200)", OPTION_U32,
+        {"interval", 'i', "MS", "poll every MS milliseconds (default: 200)", OPTION_U32,
          &watch.interval_ms, NULL},
-        {"stall", 0, "SECONDS", "tell of waits that last longer (default: 30; 0: of none)",
-         OPTION_TEXT, &watch.stall, NULL},
+        {"stall", 0, "SECONDS", "report waits longer than this (default: 30; 0: none)", OPTION_TEXT,
+         &watch.stall, NULL},
         {"link", 0, "REGEX",
          "sessions of several servers are one client if the first\ngroup matches the same in "
          "their application_name",
          OPTION_TEXT, &watch.link, NULL},
-        {"inspect", 'p', "PID", "threads and locks of this process are part of the picture",
-         OPTION_U32, &watch.inspect, NULL},
+        {"inspect", 'p', "PID", "add the threads and locks of this process", OPTION_U32,
+         &watch.inspect, NULL},
         {"act", 0, "HOW",
          "end deadlocks: cancel the victim's statement, and its\nsession if the same cycle still "
          "stands; terminate: at\nonce; none (default)",
          OPTION_CHOICE, &watch.act, act_choices},
-        {"dry-run", 'n', NULL, "with --act: only say what would be done", OPTION_FLAG,
+        {"dry-run", 'n', NULL, "with --act: only print what would be done", OPTION_FLAG,
          &watch.dry_run, NULL},
-        {"victim", 0, "POLICY", "whom: the youngest transaction (default), or least-work",
-         OPTION_CHOICE, &watch.advice.policy, policy_choices},
+        {"victim", 0, "POLICY", "how to choose it: youngest (default) or least-work", OPTION_CHOICE,
+         &watch.advice.policy, policy_choices},
         {"prefer", 0, "REGEX", "victims first: application_name or user", OPTION_TEXT,
          &watch.prefer, NULL},
         {"spare", 0, "REGEX", "victims last: application_name or user", OPTION_TEXT, &watch.spare,
@@ -104,7 +104,7 @@ static int watch_main(struct cli *cli, int argc, char **argv)
          &watch.listen, NULL},
         {"to", 0, "URI", "feed a running service: unix:PATH, tcp://HOST:PORT or\ntls://HOST:PORT",
          OPTION_TEXT, &watch.reach.to, NULL},
-        {"system", 0, "NAME", "as this system of it (default: databases)", OPTION_TEXT,
+        {"system", 0, "NAME", "system of that service (default: databases)", OPTION_TEXT,
          &watch.reach.options.system, NULL},
         REACH_SAFELY(watch.reach),
         {"dot", 0, "FILE", "write each deadlock for Graphviz", OPTION_FILE, &watch.dot, NULL},
@@ -128,10 +128,10 @@ static int watch_main(struct cli *cli, int argc, char **argv)
 const struct command command_watch = {
     .name = "watch",
     .operands = "SERVER...",
-    .summary = "watch the lock waits of databases, and name their deadlocks",
+    .summary = "watch lock waits of databases and report deadlocks",
     .about =
-        "Watches who waits for whose locks on PostgreSQL (postgres://..., or what libpq takes)\n"
-        "and MariaDB or MySQL (mysql://...), and names deadlocks, also those that go through\n"
-        "several servers, which none of them can see. Ends nothing unless told to (--act).\n",
+        "Watches lock waits of PostgreSQL (postgres://..., or any libpq connection string) and\n"
+        "MariaDB or MySQL (mysql://...), and reports deadlocks, also across several servers,\n"
+        "where no server sees them. Without --act, it ends nothing.\n",
     .run = watch_main,
 };

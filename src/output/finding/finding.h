@@ -157,7 +157,7 @@ struct finding_edge {
                               variable */
     const char *how;       /* how this edge was determined, or "" */
     const char *held_how;  /* how the hold alone was determined; NULL */
-    const char *owes;      /* text instead of "holds", such as "has not come to"; "": not printed */
+    const char *owes;      /* text instead of "holds", such as "has not arrived at"; "": not printed */
     bool unnamed;          /* the lock does not record its owner */
     bool tried;            /* acquired by a try-lock */
     const struct stack *site,

@@ -92,7 +92,7 @@ static void write_program(const struct page *page)
     if (finding->more_processes)
         output_format(out, " and %zu more", finding->more_processes);
     if (finding->outside)
-        output_format(out, "; %llu thread%s looked at\n", threads, plural(threads));
+        output_format(out, "; %llu thread%s examined\n", threads, plural(threads));
     else
         output_format(out, "; %s%llu lock%s and %llu thread%s watched so far\n",
                       locks > 1000 ? "about " : "", locks, plural(locks), threads, plural(threads));
@@ -145,11 +145,11 @@ static void write_wait(const struct page *page, const struct finding_thread *thr
     if (thread->waited_s >= 1)
         output_format(out, ", for %.1f s now", thread->waited_s);
     if (wait->timed)
-        output_text(out, ", for a limited time");
+        output_text(out, ", with a timeout");
     if (thread->stack->call)
         output_format(out, ", in %s", thread->stack->call);
     if (wait->released < page->finding->resource_count) {
-        output_text(out, ", having given back ");
+        output_text(out, ", after releasing ");
         write_resource(page, wait->released);
     }
     output_char(out, '\n');
@@ -169,7 +169,7 @@ static void write_hold(const struct page *page, const struct finding_edge *hold)
     if (!hold->owes || hold->unnamed)
         write_nature(page, hold->resource, hold->held_mode);
     if (hold->unnamed)
-        output_text(out, ", which does not say by whom it is held");
+        output_text(out, ", which does not record its owner");
     if (!hold->owes && hold->held_units > 1)
         output_format(out, ", %llu %s", (unsigned long long)hold->held_units,
                       strcmp(hold->held_mode, "unit") == 0 ? "units" : "times");

@@ -10,74 +10,75 @@ static const char self_advice[] =
     "    function into one that locks and one that expects the lock held, or make the mutex\n"
     "    recursive (PTHREAD_MUTEX_RECURSIVE, std::recursive_mutex).\n";
 static const char upgrade_advice[] =
-    "    A lock held for reading cannot be turned into one for writing: the writer waits for\n"
-    "    all readers, itself among them. Take it for writing from the start, or unlock, take\n"
-    "    it for writing, and look again at what was read.\n";
+    "    A read lock cannot be upgraded to a write lock: the writer waits for all readers,\n"
+    "    including itself. Lock for writing from the start, or unlock, lock for writing, and\n"
+    "    check again what was read.\n";
 static const char condition_advice[] =
-    "    Waiting for a condition gives back only the mutex that goes with it. Give back every\n"
+    "    Waiting for a condition releases only the mutex that belongs to it. Release every\n"
     "    other lock first, or signal without needing a lock that the waiter keeps.\n";
 static const char signal_advice[] =
-    "    Nobody is left who could signal the condition: signal it before the last thread that\n"
-    "    can ends or waits, set what is waited for under the mutex, and check it before waiting\n"
-    "    so that no signal is lost.\n";
+    "    No thread is left that could signal the condition: signal it before the last thread\n"
+    "    that can do so ends or waits, set the awaited state under the mutex, and check it\n"
+    "    before waiting so that no signal is lost.\n";
 static const char each_other_advice[] =
-    "    Each waits for what only another one of them could do: a place in a full queue, a task\n"
-    "    that no worker is free for. Give the queues room or a reader that does not write, and\n"
-    "    let no task wait for another one of the same pool.\n";
+    "    Each thread waits for what only another one of them could do: space in a full queue,\n"
+    "    a task that needs a free worker. Enlarge the queues or add a reader that does not\n"
+    "    write, and let no task wait for another one of the same pool.\n";
 static const char inherit_advice[] =
     "    Take these locks in the same order everywhere. The kernel has found the cycle of these\n"
     "    priority-inheritance mutexes (EDEADLK), and the C library then lets the thread that\n"
-    "    closed it sleep for ever; error-checking mutexes return the error instead.\n";
+    "    closed it sleep forever. Error-checking mutexes return the error instead.\n";
 static const char join_advice[] =
-    "    Give back what the other thread needs in order to end before joining it; a thread\n"
-    "    must not join itself, nor two threads each other.\n";
+    "    Release what the other thread needs to end before joining it. A thread must not join\n"
+    "    itself, nor two threads each other.\n";
 static const char barrier_advice[] =
-    "    Somebody who should come to the barrier cannot: give back the locks it needs before\n"
-    "    waiting there, or set the barrier up for as many threads as really come.\n";
+    "    A thread that the barrier needs cannot reach it: release the locks it needs before\n"
+    "    waiting there, or create the barrier for as many threads as really arrive.\n";
 static const char semaphore_advice[] =
-    "    Take units of several semaphores in the same order everywhere, and post what was\n"
+    "    Take units of several semaphores in the same order everywhere, and post the units\n"
     "    taken before waiting for more.\n";
 static const char post_advice[] =
-    "    Nobody is left who could post the semaphore: post it before the last thread that can\n"
-    "    ends or waits, and on every path, also after an error.\n";
+    "    No thread is left that could post the semaphore: post it before the last thread that\n"
+    "    can do so ends or waits, and on every path, also after an error.\n";
 static const char full_advice[] =
-    "    Both sides write, and nobody reads: read what has come before writing more than the\n"
-    "    buffer takes (64 KiB of a pipe), by a thread of its own, by poll() with descriptors\n"
-    "    that do not block, or by communicate() of Python's subprocess.\n";
+    "    Both sides write, and neither reads: read available data before writing more than the\n"
+    "    buffer holds (64 KiB for a pipe), with a thread of its own, with poll() on nonblocking\n"
+    "    descriptors, or with communicate() of Python's subprocess.\n";
 static const char stream_advice[] =
-    "    Everybody reads, and nobody writes: agree on who begins, flush what was written, and\n"
-    "    close the ends that are not used, in children too (O_CLOEXEC), so that the end is seen.\n";
+    "    Both sides read, and neither writes: define which side begins, flush what was written,\n"
+    "    and close unused ends, in child processes as well (O_CLOEXEC), so that readers see the\n"
+    "    end.\n";
 static const char file_advice[] =
-    "    Lock the files in the same order everywhere, or lock one file for all of them; with\n"
-    "    LOCK_NB or F_SETLK one can try, and give back what it has if that fails.\n";
+    "    Lock the files in the same order everywhere, or lock one file for all of them. With\n"
+    "    LOCK_NB or F_SETLK a program can try, and release its locks if that fails.\n";
 static const char child_advice[] =
-    "    Give back, read, or close what the child needs in order to end before waiting for it.\n";
+    "    Release, read, or close what the child needs to end before waiting for it.\n";
 static const char gil_advice[] =
-    "    Give the interpreter back around calls that may wait for a lock\n"
+    "    Release the interpreter lock around calls that may wait for a lock\n"
     "    (Py_BEGIN_ALLOW_THREADS; in ctypes CDLL instead of PyDLL), and do not call into Python\n"
-    "    with a lock held that others take while they keep the interpreter.\n";
+    "    while holding a lock that other threads acquire under the interpreter lock.\n";
 static const char guard_advice[] =
-    "    An initialiser that runs once must not wait for another thread that needs what is being\n"
-    "    initialised, nor come back to it: take its work out of it, or initialise in order.\n";
+    "    An initialiser that runs once must not wait for a thread that needs the object being\n"
+    "    initialised, nor use it itself: move that work out of it, or initialise in order.\n";
 static const char malloc_advice[] =
-    "    A handler of a signal may call only what is safe there (see signal-safety(7)): no\n"
-    "    malloc, no stdio. Set a flag, or write to a pipe or signalfd, and do the work outside.\n";
+    "    A signal handler may call only async-signal-safe functions (see signal-safety(7)): no\n"
+    "    malloc, no stdio. Set a flag, or write to a pipe or eventfd, and do the work outside.\n";
 static const char gone_advice[] =
     "    The owner must unlock before it ends, on every path (also when it is cancelled:\n"
-    "    pthread_cleanup_push). A robust mutex (PTHREAD_MUTEX_ROBUST) would give EOWNERDEAD\n"
-    "    to the next one instead of leaving it waiting for ever.\n";
+    "    pthread_cleanup_push). A robust mutex (PTHREAD_MUTEX_ROBUST) would return EOWNERDEAD\n"
+    "    to the next thread instead of letting it wait forever.\n";
 static const char message_advice[] =
-    "    Agree on who sends and who receives first (MPI_Sendrecv, or MPI_Irecv before sending),\n"
-    "    with the same tags and communicators on both sides, and as many receives as there are\n"
-    "    sends. A send may wait for its receive, whatever MPI happens to buffer.\n";
+    "    Define which rank sends and which receives first (MPI_Sendrecv, or MPI_Irecv before\n"
+    "    sending), with the same tags and communicators on both sides, and as many receives as\n"
+    "    sends. Do not rely on buffering: a send may wait for its receive.\n";
 static const char collective_advice[] =
-    "    All ranks of a communicator must come to the same collectives in the same order, and\n"
-    "    to those of several communicators in an order that all of them keep.\n";
+    "    All ranks of a communicator must call the same collectives in the same order, and\n"
+    "    those of several communicators in one common order.\n";
 static const char left_advice[] =
-    "    A rank must have sent and received all that others wait for before it leaves.\n";
+    "    A rank must send and receive everything that others wait for before it ends.\n";
 static const char stall_advice[] =
-    "    The wait takes longer than --stall allows; whether it will end is not known. Look at\n"
-    "    what the holder does meanwhile, and whether it needs the lock for so long.\n";
+    "    The wait takes longer than --stall allows; whether it will end is not known. Find out\n"
+    "    what the holder does meanwhile, and whether it needs the lock for that long.\n";
 
 /* The waits of a witness as bits: one bit for each kind of lock, and these. */
 #define WAITS(kind)      (UINT64_C(1) << INCIDENT_##kind)
@@ -131,7 +132,7 @@ static bool thread_holds(const struct report *report, uint32_t thread, uint32_t 
 }
 
 /* Does a thread hold it, not only a thread that could release it? */
-static bool somebody_holds(const struct report *report, uint32_t lock)
+static bool is_held_by_thread(const struct report *report, uint32_t lock)
 {
     for (size_t i = 0; i < report->edge_count; i++) {
         const struct incident_edge *edge = &report->edges[i].raw;
@@ -142,8 +143,8 @@ static bool somebody_holds(const struct report *report, uint32_t lock)
 }
 
 /* Returns the bits of a wait. `condition` receives the awaited condition. */
-static uint64_t sort_wait(const struct report *report, const struct incident_edge *wait,
-                          uint32_t *condition)
+static uint64_t classify_wait(const struct report *report, const struct incident_edge *wait,
+                              uint32_t *condition)
 {
     const struct incident_lock *lock = &report->locks[wait->lock].raw;
     uint64_t bits = lock->kind < INCIDENT_LOCK_KINDS ? UINT64_C(1) << lock->kind : 0;
@@ -154,7 +155,7 @@ static uint64_t sort_wait(const struct report *report, const struct incident_edg
         *condition = wait->lock;
         return bits;
     case INCIDENT_SEMAPHORE:
-        return bits | (somebody_holds(report, wait->lock) ? HELD_SEMAPHORE : 0);
+        return bits | (is_held_by_thread(report, wait->lock) ? HELD_SEMAPHORE : 0);
     case INCIDENT_PIPE:
     case INCIDENT_SOCKET:
         return bits | (wait->mode == INCIDENT_EXCLUSIVE ? WAITS_FULL : 0);
@@ -193,7 +194,7 @@ const char *report_advice(const struct report *report)
         return NULL;
     for (size_t i = 0; i < report->witness_count; i++)
         if (report->edges[i].raw.flags & INCIDENT_WAITS)
-            bits |= sort_wait(report, &report->edges[i].raw, &condition);
+            bits |= classify_wait(report, &report->edges[i].raw, &condition);
     if (report->head.kind == INCIDENT_OWNER_GONE)
         return bits & (WAITS(MESSAGE) | WAITS(COLLECTIVE)) ? left_advice : gone_advice;
     while ((bits & rules[rule].all) != rules[rule].all || bits & rules[rule].none)

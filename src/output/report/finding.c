@@ -115,9 +115,9 @@ static const char *owes_text(const struct report *report, const struct incident_
     case INCIDENT_SIGNAL:
         return kind == INCIDENT_MESSAGE ? "has not acted for:" : "could have signalled";
     case INCIDENT_ARRIVAL:
-        return "has not come to";
+        return "has not arrived at";
     case INCIDENT_QUEUED:
-        return "waits in front of the readers of";
+        return "is queued before the readers of";
     default:
         return "";
     }

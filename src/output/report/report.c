@@ -199,14 +199,16 @@ static bool open_title(const struct report *report, size_t members, const char *
         snprintf(text, size, "%s waits for %s, which no thread is left to signal%s", waiter, lock,
                  more);
     else if (kind == INCIDENT_SEMAPHORE)
-        snprintf(text, size, "%s waits for %s, which nobody is left to post%s", waiter, lock, more);
+        snprintf(text, size, "%s waits for %s, which no thread is left to post%s", waiter, lock,
+                 more);
     else if (!report_word(report))
         return false;
     else if (members == 1)
-        snprintf(text, size, "a thread waits for what nobody is left to give%s", more);
-    else
-        snprintf(text, size, "%zu threads wait for what nobody else is left to give%s", members,
+        snprintf(text, size, "a thread waits for something that no thread is left to release%s",
                  more);
+    else
+        snprintf(text, size, "%zu threads wait for what no other thread is left to release%s",
+                 members, more);
     return true;
 }
 
@@ -243,14 +245,14 @@ void report_title(const struct report *report, char *text, size_t size)
         deadlock_title(report, text, size);
         break;
     case INCIDENT_OWNER_GONE:
-        snprintf(text, size, "%s waits for %s, whose owner has ended without giving it back",
-                 waiter, lock);
+        snprintf(text, size, "%s waits for %s, whose owner has ended without releasing it", waiter,
+                 lock);
         break;
     case INCIDENT_POTENTIAL:
         if (report->order_count == 2)
             snprintf(text, size, "two locks are taken in both orders");
         else
-            snprintf(text, size, "%zu locks are taken in orders that form a circle",
+            snprintf(text, size, "%zu locks are taken in orders that form a cycle",
                      report->order_count);
         break;
     case INCIDENT_STALL:
@@ -262,7 +264,7 @@ void report_title(const struct report *report, char *text, size_t size)
                  report->thread_count);
         break;
     default:
-        snprintf(text, size, "%zu kinds of incident came back", report->fold_count);
+        snprintf(text, size, "%zu kinds of incidents recurred", report->fold_count);
     }
 }
 
@@ -322,7 +324,7 @@ const char *lock_kind(const struct incident_lock *lock, char *text, size_t size)
 }
 
 /* Is a thread only queued for it, without holding it? */
-static bool held_by_queue(const struct report *report, uint32_t lock)
+static bool is_held_by_queue(const struct report *report, uint32_t lock)
 {
     for (size_t i = 0; i < report->edge_count; i++) {
         const struct incident_edge *edge = &report->edges[i].raw;
@@ -333,7 +335,7 @@ static bool held_by_queue(const struct report *report, uint32_t lock)
 }
 
 /* Is no holder known, only threads that could release it? */
-static bool held_by_nobody(const struct report *report, uint32_t lock)
+static bool has_no_known_holder(const struct report *report, uint32_t lock)
 {
     bool could = false;
     for (size_t i = 0; i < report->edge_count; i++) {
@@ -354,8 +356,8 @@ const char *held_text(const struct report *report, uint32_t lock)
     if (holding)
         return holding;
     if (kind == INCIDENT_RWLOCK)
-        return held_by_queue(report, lock) ? "held or queued for by" : "held by";
-    if (held_by_nobody(report, lock))
+        return is_held_by_queue(report, lock) ? "held or queued for by" : "held by";
+    if (has_no_known_holder(report, lock))
         return kind == INCIDENT_SEMAPHORE ? "could be posted by" : "could be freed by";
     return "held by";
 }

@@ -119,8 +119,8 @@ static void unwound_stack(struct report *report, const struct report_thread *thr
 }
 
 /* Symbolizes a stack that was unwound before. */
-static void given_stack(struct report *report, const struct report_thread *thread,
-                        struct stack *stack)
+static void unwound_before(struct report *report, const struct report_thread *thread,
+                           struct stack *stack)
 {
     struct builder builder = start_stack(report, thread->raw.process);
     uint32_t count = thread->raw.frame_count < FRAMES_MOST ? thread->raw.frame_count : FRAMES_MOST;
@@ -137,7 +137,7 @@ static void given_stack(struct report *report, const struct report_thread *threa
 
 /* Uses the recorded stack if it has more frames than the unwound one: unwinding may stop early in
  * code without call-frame information. */
-static void better_of(struct report *report, struct report_thread *thread)
+static void choose_stack(struct report *report, struct report_thread *thread)
 {
     struct stack walked = {0};
     uint32_t wait = thread->raw.wait;
@@ -147,7 +147,7 @@ static void better_of(struct report *report, struct report_thread *thread)
         walked = edge->site;
     }
     if (thread->raw.frame_count)
-        given_stack(report, thread, &thread->stack);
+        unwound_before(report, thread, &thread->stack);
     else
         unwound_stack(report, thread, &thread->stack);
     if (thread->stack.count == 0 || thread->stack.count < walked.count) {
@@ -163,7 +163,7 @@ void report_stacks(struct report *report)
 {
     for (size_t i = 0; i < report->thread_count; i++) {
         struct report_thread *thread = &report->threads[i];
-        better_of(report, thread);
+        choose_stack(report, thread);
         recorded_stack(report, thread->raw.process, &thread->created, thread->raw.create_frames,
                        thread->raw.create_count);
     }

@@ -11,7 +11,7 @@ static void write_summary(const struct report *report, struct output *out)
         const char *kind = fold->kind == INCIDENT_POTENTIAL ? "potential deadlock"
                            : fold->kind == INCIDENT_STALL   ? "stall"
                                                             : "deadlock";
-        output_format(out, "gordian: %s (incident %u of process %u) came %llu times%s\n", kind,
+        output_format(out, "gordian: %s (incident %u of process %u) occurred %llu times%s\n", kind,
                       fold->number, report->head.pid, (unsigned long long)fold->count,
                       fold->suppressed ? ", suppressed" : "");
     }

@@ -59,7 +59,7 @@ static void write_absent(struct output *out, const struct training *job,
 {
     const struct meeting *meeting = &job->meetings[charge->meeting];
     write_subject(out, charge->ranks, charge->count, true);
-    output_text(out, meeting->unreceived ? " never posted the receive for " : " never came to ");
+    output_text(out, meeting->unreceived ? " never posted the receive for " : " never arrived at ");
     write_meeting(out, job, charge->meeting);
     if (meeting->peer == GORDIAN_NONE)
         output_format(out, ", where %u rank%s", meeting->count,
@@ -71,8 +71,8 @@ static void write_absent(struct output *out, const struct training *job,
         output_format(out, ", and %s only sends in flight",
                       verb_form(charge->count, "has", "have"));
     else
-        output_format(out, ", and %s for nobody", verb_form(charge->count, "waits", "wait"));
-    output_format(out, ": look at what %s process%s, with py-spy or gordian inspect.",
+        output_format(out, ", and %s for no other rank", verb_form(charge->count, "waits", "wait"));
+    output_format(out, ": check what %s process%s, with py-spy or gordian inspect.",
                   verb_form(charge->count, "its", "their"),
                   verb_form(charge->count, " does", "es do"));
 }
@@ -464,11 +464,11 @@ void training_findings(const struct training *job,
         if (job->meetings[i].stalled) {
             finding_open(&findings.finding, "collectives", FINDING_STALLED_OPERATION,
                          FINDING_LIKELY);
-            output_text(&findings.title, "Everybody has come to ");
+            output_text(&findings.title, "All ranks have arrived at ");
             write_meeting(&findings.title, job, i);
             output_text(&findings.title,
-                        ", and it does not complete: look at the network between the ranks, and at "
-                        "their GPUs; the dumps do not tell which.");
+                        ", and it does not complete: check the network between the ranks, and "
+                        "their GPUs; the dumps do not show which.");
             add_meeting(&findings.finding, job, i);
             more = hand_out(&findings);
         }

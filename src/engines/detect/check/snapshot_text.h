@@ -11,7 +11,7 @@ struct gordian_names {
     gordian_allocator memory;
     struct names processes, resources;
     bool crowded; /* the names are in the sharded interner instead */
-    struct crowd process_crowd, resource_crowd;
+    struct sharded_interner process_crowd, resource_crowd;
     struct packed_image image; /* or in this, if it is not empty */
     struct packed_file *file;  /* or in this */
 };

@@ -239,7 +239,7 @@ static void describe_type(Dwarf_Die type, Dwarf_Word offset, struct description 
 
 /* ------------------------------------------------------------------ search */
 
-struct hunt {
+struct search {
     Dwarf_Addr wanted; /* address in the debugging information */
     uint64_t until;    /* time limit */
     unsigned seen;
@@ -248,7 +248,7 @@ struct hunt {
 };
 
 /* Is the variable at a fixed address, and does it contain the wanted one? */
-static bool covers_address(struct hunt *hunt, Dwarf_Die *variable)
+static bool covers_address(struct search *search, Dwarf_Die *variable)
 {
     Dwarf_Attribute location, operand;
     Dwarf_Op *operations;
@@ -265,32 +265,32 @@ static bool covers_address(struct hunt *hunt, Dwarf_Die *variable)
              dwarf_getlocation_attr(&location, operations, &operand) != 0 ||
              dwarf_formaddr(&operand, &start) != 0)
         return false;
-    if (start > hunt->wanted || !type_of(variable, &type) ||
-        dwarf_aggregate_size(&type, &size) != 0 || hunt->wanted - start >= size)
+    if (start > search->wanted || !type_of(variable, &type) ||
+        dwarf_aggregate_size(&type, &size) != 0 || search->wanted - start >= size)
         return false;
-    hunt->start = start;
+    search->start = start;
     return true;
 }
 
 /* Searches the variables of a file, a namespace or a function. */
-static bool search_variables(struct hunt *hunt, Dwarf_Die *parent, unsigned depth)
+static bool search_variables(struct search *search, Dwarf_Die *parent, unsigned depth)
 {
     Dwarf_Die die;
     if (depth == NESTING_MOST || dwarf_child(parent, &die) != 0)
         return false;
     do {
-        if (++hunt->seen % 1024 == 0 && clock_ns() > hunt->until)
+        if (++search->seen % 1024 == 0 && clock_ns() > search->until)
             return false;
         switch (dwarf_tag(&die)) {
         case DW_TAG_variable:
-            if (!covers_address(hunt, &die))
+            if (!covers_address(search, &die))
                 break;
-            hunt->variable = die;
+            search->variable = die;
             return true;
         case DW_TAG_namespace:
         case DW_TAG_subprogram:
         case DW_TAG_lexical_block:
-            if (search_variables(hunt, &die, depth + 1))
+            if (search_variables(search, &die, depth + 1))
                 return true;
             break;
         default:
@@ -300,13 +300,13 @@ static bool search_variables(struct hunt *hunt, Dwarf_Die *parent, unsigned dept
     return false;
 }
 
-static bool find_variable(struct hunt *hunt, Dwfl_Module *module)
+static bool find_variable(struct search *search, Dwfl_Module *module)
 {
     Dwarf_Addr bias;
     for (Dwarf_Die *unit = NULL; (unit = dwfl_module_nextcu(module, unit, &bias));) {
-        if (clock_ns() > hunt->until)
+        if (clock_ns() > search->until)
             return false;
-        if (search_variables(hunt, unit, 0))
+        if (search_variables(search, unit, 0))
             return true;
     }
     return false;
@@ -319,20 +319,21 @@ bool symbols_variable(struct symbols *symbols, Dwfl_Module *module, uint64_t add
     uint64_t start = clock_ns();
     if (!symbols->variable_patience_ns || !dwfl_module_getdwarf(module, &bias))
         return false;
-    struct hunt hunt = {.wanted = address - bias, .until = start + symbols->variable_patience_ns};
-    bool found = find_variable(&hunt, module);
+    struct search search = {.wanted = address - bias,
+                            .until = start + symbols->variable_patience_ns};
+    bool found = find_variable(&search, module);
     uint64_t spent = clock_ns() - start;
     symbols->variable_patience_ns -=
         spent < symbols->variable_patience_ns ? spent : symbols->variable_patience_ns;
     Dwarf_Attribute attribute;
     Dwarf_Die type;
     const char *variable =
-        found ? dwarf_formstring(dwarf_attr_integrate(&hunt.variable, DW_AT_name, &attribute))
+        found ? dwarf_formstring(dwarf_attr_integrate(&search.variable, DW_AT_name, &attribute))
               : NULL;
-    if (!variable || !type_of(&hunt.variable, &type))
+    if (!variable || !type_of(&search.variable, &type))
         return false;
     struct description to = {name, 0, size, kind};
     append_part(&to, "%s", variable);
-    describe_type(type, hunt.wanted - hunt.start, &to);
+    describe_type(type, search.wanted - search.start, &to);
     return true;
 }
