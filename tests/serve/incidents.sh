@@ -92,7 +92,7 @@ expect 'the state is a trace, and its deadlock is found' 1 'eve' "$gordian" dete
 expect 'the state as JSON' 0 '"kind":"detect","at":.*"name":"eve","waiting":true,"deadlocked":true' show --at 0s --state --json
 expect 'the state before everything' 0 '^# system default' show --at 2001-01-01 --state
 expect 'no such system' 2 "no system 'other'" show --at 0s --state --system other
-expect 'which moment' 2 'say which moment' show --state
+expect 'which moment' 2 '--state needs --at' show --state
 expect 'no such folder' 2 'nowhere' "$gordian" incidents --data nowhere --at 0s --state
 expect 'of a label that nobody had' 0 'no incidents' show --label team:none
 
@@ -100,7 +100,7 @@ expect 'of a label that nobody had' 0 'no incidents' show --label team:none
 check 'reading leaves no log' test ! -e data/gordian.db-wal
 check 'reading leaves no index' test ! -e data/gordian.db-shm
 expect 'a bad time' 2 'expected a time' show --since yesterday
-expect 'an operand' 2 'no operands' show somewhere
+expect 'an operand' 2 'unexpected operand' show somewhere
 expect 'cannot be written' 4 'exported' show --export "$scratch/nowhere/exported"
 # Is it whole? Looking changes nothing, and whatever is missing or changed is found.
 verify()

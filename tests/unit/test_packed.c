@@ -234,7 +234,7 @@ static void spoil(struct buffer *packed)
         fails(packed->bytes, size, GORDIAN_FORM_TEXT, "cut short");
     size_t whole = packed->used;
     add_text(packed, "x");
-    fails(packed->bytes, packed->used, GORDIAN_FORM_TEXT, "behind its end");
+    fails(packed->bytes, packed->used, GORDIAN_FORM_TEXT, "after its end");
     packed->used = whole;
     for (size_t i = 8; i < packed->used; i++) {
         packed->bytes[i] ^= 1 << i % 8;
@@ -426,7 +426,7 @@ static void spoil_file(struct buffer *packed)
     packed->used = whole;
     add_text(packed, "x");
     CHECK(read_file(&judged, make_file(packed, 0), 1, &error) == GORDIAN_STATUS_INPUT);
-    CHECK_MSG(strstr(error.message, "behind its end"), "%s", error.message);
+    CHECK_MSG(strstr(error.message, "after its end"), "%s", error.message);
 }
 
 /* Names of all lengths, so many that they lie in many chunks and across their ends. */
