@@ -31,7 +31,7 @@ check 'a tab is seen' planted src/foundation/base/planted.c 'int\tx;\n' 'lint: t
 check 'a file that is not there is seen' planted src/foundation/base/planted.c '/* see nowhere.c */\n' 'there is no nowhere.c'
 long=$(yes 'int x;' | head -n 801 | tr '\n' '@' | sed 's/@/\\n/g')
 check 'a long file is seen' planted src/foundation/base/planted.c "$long" 'src/foundation/base/planted.c: 801 lines'
-if is_here clang-format; then
+if command -v clang-format >/dev/null; then
     check 'another format is seen' planted src/foundation/base/planted.c 'int  x;\n' 'lint: run make format'
 fi
 finish

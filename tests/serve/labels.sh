@@ -111,7 +111,7 @@ END
     for label in '' ' ' team ':x' 'a:b team' 'a:b=c'; do
         sent --label "$label" trace >said 2>&1
         is $? 2 "no label: '$label'"
-        has "$(cat said)" 'is no label: expected KEY:VALUE' "what is wrong with '$label'"
+        has "$(cat said)" 'is not a label: expected KEY:VALUE' "what is wrong with '$label'"
     done
     stop
     start

@@ -153,7 +153,7 @@ def check_losses(folder):
     folder.refused(copy, "acknowledged records are lost", "after a power cut, with durability full")
     write_lock(copy, "11111111-2222-3333-4444-555555555555", "batch")
     code, said = folder.verify(copy)
-    check(code == 0 and "that a power cut has undone" in said, f"after a power cut, with batch: {code}, {said.strip()}")
+    check(code == 0 and "that a power failure undid" in said, f"after a power cut, with batch: {code}, {said.strip()}")
     folder.serves(folder.copy(folder.killed), "killed, and nothing lost")
     code, said = folder.run("--accept-loss")
     check(code == 2 and "--data" in said, f"--accept-loss without --data: {code}, {said.strip()}")

@@ -231,10 +231,10 @@ static void fails(const char *bytes, size_t size, gordian_form to, const char *m
 static void spoil(struct buffer *packed)
 {
     for (size_t size = 8; size < packed->used; size++)
-        fails(packed->bytes, size, GORDIAN_FORM_TEXT, "cut short");
+        fails(packed->bytes, size, GORDIAN_FORM_TEXT, "truncated");
     size_t whole = packed->used;
     add_text(packed, "x");
-    fails(packed->bytes, packed->used, GORDIAN_FORM_TEXT, "behind its end");
+    fails(packed->bytes, packed->used, GORDIAN_FORM_TEXT, "after its end");
     packed->used = whole;
     for (size_t i = 8; i < packed->used; i++) {
         packed->bytes[i] ^= 1 << i % 8;
@@ -325,7 +325,7 @@ static void promises(void)
     meter_open(&meter, NULL, 1 << 20);
     gordian_status status =
         gordian_convert(&source, &writer, GORDIAN_FORM_TEXT, &meter.memory, &error);
-    CHECK_MSG(status == GORDIAN_STATUS_INPUT && strstr(error.message, "cut short"), "%s",
+    CHECK_MSG(status == GORDIAN_STATUS_INPUT && strstr(error.message, "truncated"), "%s",
               error.message);
     meter_close(&meter);
     free_buffer(&result);
@@ -421,12 +421,12 @@ static void spoil_file(struct buffer *packed)
     size_t whole = packed->used;
     for (packed->used = 20; packed->used < whole; packed->used += 7) {
         CHECK(read_file(&judged, make_file(packed, 3), 1, &error) == GORDIAN_STATUS_INPUT);
-        CHECK_MSG(strstr(error.message, "cut short"), "%s", error.message);
+        CHECK_MSG(strstr(error.message, "truncated"), "%s", error.message);
     }
     packed->used = whole;
     add_text(packed, "x");
     CHECK(read_file(&judged, make_file(packed, 0), 1, &error) == GORDIAN_STATUS_INPUT);
-    CHECK_MSG(strstr(error.message, "behind its end"), "%s", error.message);
+    CHECK_MSG(strstr(error.message, "after its end"), "%s", error.message);
 }
 
 /* Names of all lengths, so many that they lie in many chunks and across their ends. */

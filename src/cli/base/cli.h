@@ -25,8 +25,8 @@ enum exit_code {
     EXIT_INCOMPLETE = 5,  /* nothing found, but the search is incomplete */
 };
 
-/* TRY and THEN (error.h) for exit codes: return any but EXIT_NOTHING, or run the call unless an
- * earlier step failed. */
+/* TRY and THEN (foundation/base/error.h) for exit codes: return any but EXIT_NOTHING, or run the
+ * call unless an earlier step failed. */
 #define TRY_CODE(call)                                                                             \
     do {                                                                                           \
         int tried = (call);                                                                        \

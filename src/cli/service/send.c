@@ -342,7 +342,7 @@ static int send_main(struct cli *cli, int argc, char **argv)
         {"strict", 0, NULL, "stop at the first event that is refused", OPTION_FLAG, &send.strict},
         {"wait", 'w', NULL, "wait until all requests that can be served are served", OPTION_FLAG,
          &send.wait},
-        {"timeout", 0, "SECONDS", "with --wait: time limit (default: none)", OPTION_U32,
+        {"timeout", 0, "SECONDS", "with --wait: time limit (default: no limit)", OPTION_U32,
          &send.timeout},
         {"drop", 0, NULL, "end the trace's processes at the end, which releases\nall they hold",
          OPTION_FLAG, &send.drop},

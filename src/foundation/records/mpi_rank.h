@@ -118,8 +118,7 @@ struct mpi_event {
     uint64_t number; /* the communicator's id */
 };
 
-#define MPI_EVENT_CHOICE (UINT32_C(1) << 31) /* a receive that other messages could have matched   \
-                                              */
+#define MPI_EVENT_CHOICE (UINT32_C(1) << 31) /* other messages could also have matched */
 
 enum mpi_event_kind {
     MPI_EVENT_SEND = 1, /* waits until received or buffered */
