@@ -212,7 +212,7 @@ static void draw_top(struct top *top)
     output_text(top->out, "\033[H");
     put_head(top);
     if (top->tree.count == 0)
-        put_field(top, "no session waits", " ");
+        put_field(top, "none waiting", " ");
     else if (top->inside)
         put_session(top, &top->tree.lines[top->selected]);
     else

@@ -157,9 +157,9 @@ struct finding_edge {
                               variable */
     const char *how;       /* how this edge was determined, or "" */
     const char *held_how;  /* how the hold alone was determined; NULL */
-    const char *owes;      /* text instead of "holds", such as "has not arrived at"; "": not printed */
-    bool unnamed;          /* the lock does not record its owner */
-    bool tried;            /* acquired by a try-lock */
+    const char *owes; /* text instead of "holds", such as "has not arrived at"; "": not printed */
+    bool unnamed;     /* the lock does not record its owner */
+    bool tried;       /* acquired by a try-lock */
     const struct stack *site,
         *held_site;                 /* location of the waiting call; location of the acquisition */
     const char *place, *held_place; /* label in pictures, such as "transfer, bank.c:31"; NULL */
