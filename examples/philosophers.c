@@ -26,11 +26,11 @@ static void must(gordian_status status, const gordian_error *error)
 static void lay_the_table(gordian_system *table, uint32_t people[SEATS], uint32_t forks[SEATS])
 {
     gordian_error error;
-    for (unsigned seat = 0; seat < SEATS; seat++) {
+    for (unsigned membership = 0; membership < SEATS; membership++) {
         char fork[16];
-        snprintf(fork, sizeof fork, "fork%u", seat);
-        must(gordian_add_resource(table, fork, 1, &forks[seat], &error), &error);
-        must(gordian_add_process(table, names[seat], &people[seat], &error), &error);
+        snprintf(fork, sizeof fork, "fork%u", membership);
+        must(gordian_add_resource(table, fork, 1, &forks[membership], &error), &error);
+        must(gordian_add_process(table, names[membership], &people[membership], &error), &error);
     }
 }
 
@@ -89,12 +89,12 @@ int main(void)
     uint32_t people[SEATS], forks[SEATS];
     lay_the_table(table, people, forks);
 
-    for (unsigned seat = 0; seat < SEATS; seat++)
-        take(table, people[seat], forks[seat]);
-    for (unsigned seat = 0; seat < SEATS; seat++) {
-        uint32_t right = forks[(seat + 1) % SEATS];
-        if (take(table, people[seat], right) == GORDIAN_OUTCOME_DEADLOCK)
-            show_the_cycle(table, people[seat]);
+    for (unsigned membership = 0; membership < SEATS; membership++)
+        take(table, people[membership], forks[membership]);
+    for (unsigned membership = 0; membership < SEATS; membership++) {
+        uint32_t right = forks[(membership + 1) % SEATS];
+        if (take(table, people[membership], right) == GORDIAN_OUTCOME_DEADLOCK)
+            show_the_cycle(table, people[membership]);
     }
     send_somebody_away(table);
 

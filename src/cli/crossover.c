@@ -367,7 +367,7 @@ int crossover_write(struct cli *cli, struct json *json, uint64_t most)
 {
     struct figures figures = {0};
     gordian_error error = {0};
-    bool fine = beside_self(figures.self, sizeof figures.self);
+    bool fine = program_path(figures.self, sizeof figures.self);
     if (json)
         json_open(json, "crossover", '[');
     else

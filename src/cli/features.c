@@ -56,7 +56,7 @@ static const char *no_stacks(struct features *features)
     if (GORDIAN_BUILD_NO_STACKS[0])
         return GORDIAN_BUILD_NO_STACKS;
 #ifdef WITH_INSPECT
-    if (!symbols_see_lines(features->no_stacks, sizeof features->no_stacks))
+    if (!symbols_have_lines(features->no_stacks, sizeof features->no_stacks))
         return features->no_stacks;
 #else
     (void)features;

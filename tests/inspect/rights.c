@@ -38,7 +38,7 @@ int main(void)
 {
     for (size_t i = 0; i < sizeof situations / sizeof *situations; i++) {
         gordian_error error = {0};
-        CHECK(rights_say(&situations[i].rights, &error) == GORDIAN_STATUS_INPUT);
+        CHECK(rights_report(&situations[i].rights, &error) == GORDIAN_STATUS_INPUT);
         CHECK_MSG(strcmp(error.message, situations[i].said) == 0, "%zu: %s", i, error.message);
     }
     return test_done();

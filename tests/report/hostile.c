@@ -63,7 +63,7 @@ static bool report_bytes(const char *bytes, size_t size)
     finding_svg(&finding, &out);
     finding_close(&finding);
     report_trace(&report, &out);
-    CHECK(!session_told(&session, &report).again);
+    CHECK(!session_number_report(&session, &report).again);
     output_close(&out);
     report_close(&report);
     return true;

@@ -199,7 +199,7 @@ static inline size_t give(struct talker *talker, const void *bytes, size_t count
     do /* it may have been enough for one turn */
         used += service_take(&talker->client, (const char *)bytes + used, count - used, SIZE_MAX,
                              &wanted);
-    while (wanted == 0 && used < count && service_pause_ms(&talker->client) == 0);
+    while (wanted == 0 && used < count && service_backpressure_ms(&talker->client) == 0);
     return used;
 }
 

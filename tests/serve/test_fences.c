@@ -112,7 +112,7 @@ static void stands_by(void)
     struct world leader, other;
     world_open(&leader, NULL);
     world_open(&other, NULL);
-    service_stand_by(other.service, "b:7420");
+    service_become_standby(other.service, "b:7420");
     struct talker *ann = world_connect(&leader), *bob = world_connect(&other);
     struct talker *eve = world_connect(&other);
     say(ann, "hello lease=60\nresource q 2\nrequest p q\n");
@@ -126,7 +126,7 @@ static void stands_by(void)
     /* time passes: leases are the leader's to judge */
     world_pass(&other, 3600000);
     CHECK(other.service->session_count == 1 && other.record_count == 0);
-    service_stand_by(other.service, NULL);
+    service_become_standby(other.service, NULL);
     service_resume(other.service);
     say(bob, "request r q\n");
     CHECK(heard(bob, "\"result\":\"granted\"") && other.record_count > 0);

@@ -124,7 +124,7 @@ static void events_are_counted_together(void)
         say(i % 2 ? ann : bob, "request p%d q\n", i);
     CHECK_MSG(world.service->counters.events <= 11, "%llu events",
               (unsigned long long)world.service->counters.events);
-    CHECK(service_pause_ms(&ann->client) > 0 && service_pause_ms(&bob->client) > 0);
+    CHECK(service_backpressure_ms(&ann->client) > 0 && service_backpressure_ms(&bob->client) > 0);
     world_close(&world);
 }
 

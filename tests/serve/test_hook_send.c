@@ -14,7 +14,7 @@ static void test_broken_off(const char *to)
     struct hook_target target = {.guard = PTHREAD_MUTEX_INITIALIZER};
     gordian_error error = {0};
     REQUIRE(hook_parse(&target, to, NULL, &error) == GORDIAN_OK);
-    hook_break_off(&target);
+    hook_abort(&target);
     errno = ENOENT;
     CHECK(hook_send(&target, "{}", 2, &error) == GORDIAN_STATUS_IO);
     CHECK_MSG(strcmp(error.message, "sending was aborted") == 0, "%s: %s", to, error.message);

@@ -60,14 +60,14 @@ static void answer_waiting(void)
     output_open(&out, -1);
     output_text(&out, "at last");
     http_reply(waiting, 200, "text/plain", NULL, &out);
-    http_go_on(waiting);
+    http_resume(waiting);
 }
 
 static void answer_held(void)
 {
     for (unsigned i = 0; let_go && held > 0; i++, held--) {
         http_reply_error(the_held[i], 404, "never mind");
-        http_go_on(the_held[i]);
+        http_resume(the_held[i]);
     }
 }
 
@@ -100,16 +100,16 @@ static void handle(void *context, struct http_connection *connection,
         return;
     if (strcmp(request->path, "/later") == 0) {
         the_waiting = connection;
-        http_wait(connection, on_waiting_gone, NULL);
+        http_defer(connection, on_waiting_gone, NULL);
         return;
     }
     if (strcmp(request->path, "/held") == 0) {
-        http_wait(connection, NULL, NULL);
+        http_defer(connection, NULL, NULL);
         the_held[held++ % 8] = connection;
         return;
     }
     if (strcmp(request->path, "/slowly") == 0) {
-        http_reply_slowly(connection, 401, "guess again");
+        http_reply_delayed(connection, 401, "guess again");
         return;
     }
     if (strcmp(request->path, "/long") == 0)
@@ -152,7 +152,7 @@ static void *serve(void *context)
     event_add(tick, &every);
     while (!is_over) {
         event_base_loop(base, EVLOOP_ONCE);
-        httpd_work(httpd);
+        httpd_run(httpd);
     }
     event_free(tick);
     httpd_close(httpd);
@@ -515,7 +515,7 @@ static void test_share(unsigned request_ms)
     for (unsigned answered = 0; answered < 16; answered = long_requests) {
         REQUIRE(event_base_loop(base, EVLOOP_ONCE) == 0);
         CHECK(long_requests == answered);
-        httpd_work(httpd);
+        httpd_run(httpd);
         CHECK(long_requests - answered <= 1);
     }
     for (size_t i = 0; i < 8; i++)

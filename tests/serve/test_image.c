@@ -239,11 +239,11 @@ static gordian_system *copy_system(const gordian_system *system, const char *eng
     options.engine = engine;
     gordian_system *copy;
     bytes->used = 0;
-    system_image_save(system, bytes);
+    system_serialize(system, bytes);
     CHECK(!bytes->failed);
     REQUIRE(!gordian_open(&copy, &options, &error));
     struct bytes_in in = {.at = bytes->data, .end = bytes->data + bytes->used};
-    gordian_status status = system_image_load(copy, &in, &error);
+    gordian_status status = system_deserialize(copy, &in, &error);
     CHECK_MSG(status == GORDIAN_OK, "%s", error.message);
     REQUIRE(status == GORDIAN_OK);
     CHECK(bytes_left(&in) == 0);
@@ -288,7 +288,7 @@ static void test_system(const struct shape *shape, uint64_t seed, unsigned event
             gordian_close(pair.systems[1]);
             pair.systems[1] = copy_system(pair.systems[0], shape->engine, &bytes);
             again.used = 0;
-            system_image_save(pair.systems[1], &again);
+            system_serialize(pair.systems[1], &again);
             CHECK(again.used == bytes.used && memcmp(again.data, bytes.data, bytes.used) == 0);
             compare_systems(&pair);
         }
@@ -510,9 +510,9 @@ static gordian_bank *copy_bank(gordian_bank *bank, const char *engine, bool queu
     gordian_error error = {0};
     gordian_bank *copy = open_bank(engine, queue);
     bytes->used = 0;
-    bank_image_save(bank, bytes);
+    bank_serialize(bank, bytes);
     struct bytes_in in = {.at = bytes->data, .end = bytes->data + bytes->used};
-    gordian_status status = bank_image_load(copy, &in, &error);
+    gordian_status status = bank_deserialize(copy, &in, &error);
     CHECK_MSG(status == GORDIAN_OK, "%s", error.message);
     REQUIRE(status == GORDIAN_OK);
     CHECK(bytes_left(&in) == 0);
@@ -570,7 +570,7 @@ static void some_image(bool bank, struct bytes *bytes)
             REQUIRE(!gordian_bank_add_resource(pair.banks[0], NULL, 3, NULL, NULL));
         for (unsigned i = 0; i < 300; i++)
             bank_step(&pair, &random);
-        bank_image_save(pair.banks[0], bytes);
+        bank_serialize(pair.banks[0], bytes);
         gordian_answer_free(&pair.answers[0]);
         gordian_bank_close(pair.banks[0]);
     } else {
@@ -578,7 +578,7 @@ static void some_image(bool bank, struct bytes *bytes)
         struct pair pair = {{fresh_system(&shape, &random), NULL}};
         for (unsigned i = 0; i < 300; i++)
             step(&pair, &shape, &random);
-        system_image_save(pair.systems[0], bytes);
+        system_serialize(pair.systems[0], bytes);
         gordian_close(pair.systems[0]);
     }
 }
@@ -603,7 +603,7 @@ static gordian_status try_image(bool bank, const uint8_t *data, size_t length,
         if (status != GORDIAN_OK)
             return status;
         gordian_answer_init(&pair.answers[0], GORDIAN_DETAIL_VERDICT);
-        status = bank_image_load(pair.banks[0], &in, &error);
+        status = bank_deserialize(pair.banks[0], &in, &error);
         for (unsigned i = 0; i < 50 && status == GORDIAN_OK && !allocator; i++)
             bank_step(&pair, &random);
         gordian_answer_free(&pair.answers[0]);
@@ -616,7 +616,7 @@ static gordian_status try_image(bool bank, const uint8_t *data, size_t length,
     status = gordian_open(&pair.systems[0], &options, &error);
     if (status != GORDIAN_OK)
         return status;
-    status = system_image_load(pair.systems[0], &in, &error);
+    status = system_deserialize(pair.systems[0], &in, &error);
     for (unsigned i = 0; i < 50 && status == GORDIAN_OK && !allocator; i++)
         step(&pair, &shape, &random);
     gordian_close(pair.systems[0]);
@@ -672,7 +672,7 @@ static void test_no_memory(bool bank)
         gordian_system *system;
         REQUIRE(!gordian_open(&system, NULL, NULL));
         bytes_init(&other, &none);
-        system_image_save(system, &other);
+        system_serialize(system, &other);
         CHECK(other.failed == (no_room.failures > 0));
         bytes_free(&other);
         gordian_close(system);

@@ -41,7 +41,7 @@ static void open_world(const char *folder)
     REQUIRE(httpd_open(&api.httpd, &web, &error) == GORDIAN_OK);
     REQUIRE(httpd_listen(api.httpd, "127.0.0.1:0", &port, &error) == GORDIAN_OK);
     REQUIRE(sse_open(&api.sse, &api, &error) == GORDIAN_OK);
-    REQUIRE(followers_open(&api.followers, &api, &error) == GORDIAN_OK);
+    REQUIRE(subscribers_open(&api.followers, &api, &error) == GORDIAN_OK);
     rates_init(&api.rates, api.service);
     blockers_init(&api.blockers, api.service);
     client.wake = no_wake;
@@ -51,7 +51,7 @@ static void open_world(const char *folder)
 static void close_world(void)
 {
     service_detach(&client);
-    followers_close(api.followers);
+    subscribers_close(api.followers);
     sse_close(api.sse);
     httpd_close(api.httpd);
     api_close(&api);

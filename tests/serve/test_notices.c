@@ -286,7 +286,7 @@ static void subscribing_is_answered(void)
     CHECK(frame.kind == WIRE_DONE && wire_get_u64(&frame, &seq) && seq == 2);
     frame = subscribe(eve, WIRE_DEADLOCKS);
     CHECK(frame.kind == WIRE_DONE && frame.size == 0);
-    service_stand_by(world.service, "b:7420");
+    service_become_standby(world.service, "b:7420");
     frame = subscribe(ann, WIRE_MY_GRANTS);
     CHECK(frame.kind == WIRE_DONE && frame.size == 0);
     frame = subscribe(ann, WIRE_MY_DEADLOCKS);

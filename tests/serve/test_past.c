@@ -238,7 +238,7 @@ static bool is_same(struct past *past, const struct moment *moment)
 {
     struct service *then;
     gordian_error error = {0};
-    gordian_status status = past_go(past, moment->at, &then, &error);
+    gordian_status status = point_in_time_seek(past, moment->at, &then, &error);
     CHECK_MSG(status == GORDIAN_OK, "at %llu: %s", (unsigned long long)moment->at, error.message);
     if (status != GORDIAN_OK)
         return false;
@@ -256,14 +256,14 @@ static void check_moments(unsigned count)
 {
     struct past *past;
     gordian_error error = {0};
-    REQUIRE(past_open(&past, &world.options, NULL, &error) == GORDIAN_OK);
+    REQUIRE(point_in_time_open(&past, &world.options, NULL, &error) == GORDIAN_OK);
     unsigned at = below(moment_count);
     for (unsigned i = 0; i < count; i++) {
         if (!is_same(past, &moments[at]))
             break;
         at = below(3) ? (at + 1) % moment_count : below(moment_count);
     }
-    past_close(past);
+    point_in_time_close(past);
 }
 
 static void play(unsigned count)
@@ -285,11 +285,11 @@ static bool is_gone(uint64_t at)
     struct past *past;
     struct service *then;
     gordian_error error = {0};
-    REQUIRE(past_open(&past, &world.options, NULL, &error) == GORDIAN_OK);
-    gordian_status status = past_go(past, at, &then, &error);
+    REQUIRE(point_in_time_open(&past, &world.options, NULL, &error) == GORDIAN_OK);
+    gordian_status status = point_in_time_seek(past, at, &then, &error);
     CHECK_MSG(status == GORDIAN_OK || status == GORDIAN_STATUS_END, "%s", error.message);
     CHECK_MSG(status == GORDIAN_OK || strstr(error.message, "not kept"), "%s", error.message);
-    past_close(past);
+    point_in_time_close(past);
     return status == GORDIAN_STATUS_END;
 }
 

@@ -553,7 +553,7 @@ static void nothing_without_the_journal(void)
     size_t before = world.record_count;
     world.append_fails = true;
     CHECK(send_event(ann, 2, GORDIAN_OP_RELEASE, p, q) == GORDIAN_OUTCOME_RELEASED);
-    CHECK(world.service->unkept && ann->client.mark == before + 1);
+    CHECK(world.service->append_pending && ann->client.mark == before + 1);
     frame = send_events(ann, 3, &event, 1);
     CHECK(error_code(&frame) == WIRE_NOT_KEPT);
     /* until then nobody writes over it, not even who only says hello or leaves */
@@ -565,7 +565,7 @@ static void nothing_without_the_journal(void)
     hang_up(eve);
     world.append_fails = false;
     service_tick(world.service);
-    CHECK(!world.service->unkept && world.record_count == before + 1);
+    CHECK(!world.service->append_pending && world.record_count == before + 1);
     CHECK(send_event(ann, 3, GORDIAN_OP_REQUEST, p, q) == GORDIAN_OUTCOME_GRANTED);
     struct world other;
     world_open(&other, NULL);

@@ -50,9 +50,9 @@ static void quotas_hold(void)
     unsigned char bytes[64];
     size_t size = wire_put_events(bytes, sizeof bytes, 0, &event, 1);
     forget(ann);
-    CHECK(give(ann, bytes, size) == 0 && service_pause_ms(&ann->client) > 0);
+    CHECK(give(ann, bytes, size) == 0 && service_backpressure_ms(&ann->client) > 0);
     CHECK(next_frame(ann).kind == 0);
-    world_pass(&world, service_pause_ms(&ann->client));
+    world_pass(&world, service_backpressure_ms(&ann->client));
     CHECK(give(ann, bytes, size) == size && next_frame(ann).kind == WIRE_RESULTS);
     CHECK(give(ann, bytes, size) == 0);
     /* a flood of one does not touch another */

@@ -113,7 +113,7 @@ static void others_go_between(uint64_t first)
     CHECK(before > 0 && before < COUNT);
     struct wire_frame none = next_frame(storm.ann);
     CHECK(none.kind == 0);
-    CHECK(service_pause_ms(&storm.ann->client) == 0);
+    CHECK(service_backpressure_ms(&storm.ann->client) == 0);
     CHECK(send_event(storm.bob, 1, GORDIAN_OP_REQUEST, storm.r, storm.c) ==
           GORDIAN_OUTCOME_GRANTED);
     CHECK(storm.world.service->systems[0]->seq == before + 1);
@@ -204,7 +204,7 @@ static void journal_is_waited_for(void)
     storm.world.broken = true;
     CHECK(take_slice(&storm, storm.ann));
     CHECK(storm.world.service->systems[0]->seq == before);
-    CHECK(service_pause_ms(&storm.ann->client) > 0);
+    CHECK(service_backpressure_ms(&storm.ann->client) > 0);
     storm.world.broken = false;
     while (take_slice(&storm, storm.ann))
         ;

@@ -12,7 +12,7 @@ static void test_fenced(void)
     gordian_error error = {0};
     world_make(&world);
     REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
-    CHECK(store_role(store) == STORE_LEADS && store_is_shared(store));
+    CHECK(store_role(store) == STORE_LEADER && store_is_shared(store));
     world_keep(&world, store, 10);
     world_ask(&world, "UPDATE leader SET epoch = epoch + 1");
     for (unsigned i = 0; i < 20; i++) {
@@ -28,7 +28,7 @@ static void test_fenced(void)
     store_close(store);
     /* It goes on from there, under a number of its own. */
     REQUIRE(world_open(&world, &store, NULL, &error) == GORDIAN_OK);
-    CHECK(store_role(store) == STORE_LEADS && world.number == 10);
+    CHECK(store_role(store) == STORE_LEADER && world.number == 10);
     world_keep(&world, store, 5);
     store_close(store);
     world_remove(&world);
@@ -54,7 +54,7 @@ static void test_cut(void)
         world_ask(&world, "SELECT pg_terminate_backend(backend) FROM leader");
         uint64_t last = store_last(store);
         WORLD_WAIT(store, store_committed(store) == last);
-        CHECK(store_role(store) == STORE_LEADS);
+        CHECK(store_role(store) == STORE_LEADER);
     }
     WORLD_WAIT(store, store_healthy(store, NULL)); /* also if there was nothing to write */
     uint64_t expected = world.number;
@@ -107,8 +107,8 @@ static void test_two(void)
     open_two(worlds, stores, 0);
     for (int turn = 0; turn < 3; turn++) {
         int leads = turn % 2, follows = 1 - leads;
-        CHECK(store_role(stores[leads]) == STORE_LEADS);
-        CHECK(store_role(stores[follows]) == STORE_FOLLOWS);
+        CHECK(store_role(stores[leads]) == STORE_LEADER);
+        CHECK(store_role(stores[follows]) == STORE_STANDBY);
         world_keep(&worlds[leads], stores[leads], 50);
         store_incident(stores[leads], &(struct incident){.id = 1, .system = "s"});
         world_keep(&worlds[leads], stores[leads], 7);
@@ -122,7 +122,7 @@ static void test_two(void)
         WORLD_WAIT(stores[leads], store_role(stores[leads]) == STORE_LOST);
         CHECK(strcmp(store_lost(stores[leads]), STORE_HANDED_OVER) == 0);
         CHECK(store_committed(stores[leads]) == last + 3);
-        WORLD_WAIT(stores[follows], store_role(stores[follows]) == STORE_LEADS);
+        WORLD_WAIT(stores[follows], store_role(stores[follows]) == STORE_LEADER);
         CHECK(follows_to(stores[follows], &worlds[follows], last + 3));
         CHECK(store_last(stores[follows]) == last + 3);
         store_close(stores[leads]);
@@ -156,7 +156,7 @@ static void test_slices(void)
     }
     uint64_t last = worlds[0].number;
     store_hand_over(stores[0]);
-    WORLD_WAIT(stores[1], store_role(stores[1]) == STORE_LEADS); /* and has read everything */
+    WORLD_WAIT(stores[1], store_role(stores[1]) == STORE_LEADER); /* and has read everything */
     struct world *world = &worlds[1];
     bool more = true;
     while (more && world->number < last) {
@@ -192,7 +192,7 @@ static void test_snapshots_of_another(void)
     world_snapshot(&worlds[0], stores[0], 3000000);
     WORLD_WAIT(stores[0], (store_figures(stores[0], &figures), figures.snapshots == 1));
     store_hand_over(stores[0]);
-    WORLD_WAIT(stores[1], store_role(stores[1]) == STORE_LEADS);
+    WORLD_WAIT(stores[1], store_role(stores[1]) == STORE_LEADER);
     CHECK(follows_to(stores[1], &worlds[1], 10));
     store_close(stores[0]);
     world_snapshot(&worlds[1], stores[1], 2000000);
@@ -207,7 +207,7 @@ static void test_snapshots_of_another(void)
     world_snapshot(&worlds[0], stores[0], 100);
     WORLD_WAIT(stores[0], world_ask(&worlds[0], "SELECT max(last) FROM snapshot") == 20);
     store_hand_over(stores[0]);
-    WORLD_WAIT(stores[1], store_role(stores[1]) == STORE_LEADS);
+    WORLD_WAIT(stores[1], store_role(stores[1]) == STORE_LEADER);
     CHECK(follows_to(stores[1], &worlds[1], 20));
     world_keep(&worlds[1], stores[1], 5);
     world_snapshot(&worlds[1], stores[1], 100);
@@ -230,11 +230,11 @@ static void test_rests(void)
         int follows = 1 - leads;
         store_hand_over(stores[leads]);
         WORLD_WAIT(stores[leads], store_role(stores[leads]) == STORE_LOST);
-        WORLD_WAIT(stores[follows], store_role(stores[follows]) == STORE_LEADS);
+        WORLD_WAIT(stores[follows], store_role(stores[follows]) == STORE_LEADER);
         store_close(stores[leads]);
         worlds[leads].options.rest_ms = 86400000;
         REQUIRE(world_open(&worlds[leads], &stores[leads], NULL, &error) == GORDIAN_OK);
-        CHECK(store_role(stores[leads]) == STORE_FOLLOWS);
+        CHECK(store_role(stores[leads]) == STORE_STANDBY);
     }
     store_close(stores[0]);
     store_close(stores[1]);
@@ -257,7 +257,7 @@ static void test_says_so(void)
     int first = (int)world_ask(&worlds[0], "SELECT backend FROM leader"), from = first;
     PGnotify *notify = NULL;
     store_hand_over(stores[0]);
-    WORLD_WAIT(stores[1], store_role(stores[1]) == STORE_LEADS);
+    WORLD_WAIT(stores[1], store_role(stores[1]) == STORE_LEADER);
     int after = (int)world_ask(&worlds[0], "SELECT backend FROM leader");
     for (int tries = 0; tries < 1000 && from != after; tries++) {
         struct pollfd end = {.fd = PQsocket(conn), .events = POLLIN};
@@ -282,7 +282,7 @@ static void test_hangs(void)
     open_two(worlds, stores, 3000); /* longer than a busy machine may keep us from a turn */
     world_keep(&worlds[0], stores[0], 10);
     WORLD_WAIT(stores[1],
-               follows_to(stores[1], &worlds[1], 10) && store_role(stores[1]) == STORE_LEADS);
+               follows_to(stores[1], &worlds[1], 10) && store_role(stores[1]) == STORE_LEADER);
     world_keep(&worlds[1], stores[1], 5);
     /* and it goes on */
     world_append(&worlds[0], stores[0], 3);
@@ -290,7 +290,7 @@ static void test_hangs(void)
     WORLD_WAIT(stores[0], store_role(stores[0]) == STORE_LOST);
     CHECK(store_committed(stores[0]) == 10 && store_committed(stores[1]) == 15);
     CHECK(world_ask(&worlds[0], "SELECT max(last) FROM journal") == 15);
-    CHECK(store_role(stores[1]) == STORE_LEADS);
+    CHECK(store_role(stores[1]) == STORE_LEADER);
     store_close(stores[0]);
     store_close(stores[1]);
     world_remove(&worlds[0]);

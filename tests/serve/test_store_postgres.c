@@ -237,7 +237,7 @@ static void test_broken(const char *breaking, const char *mending, const char *s
         world_ask(&world, mending);
         last = store_last(store);
         WORLD_WAIT(store, store_healthy(store, &why) && store_committed(store) == last);
-        CHECK(store_role(store) == STORE_LEADS);
+        CHECK(store_role(store) == STORE_LEADER);
     }
     store_close(store);
     store = open_good(&world);

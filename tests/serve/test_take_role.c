@@ -42,7 +42,7 @@ static void hand_over(void)
     server_hand_over(halls[0].server);
     while (!halls[0].server->lost)
         hall_turn(&halls[0]);
-    while (store_role(store) != STORE_LEADS && !is_full(store))
+    while (store_role(store) != STORE_LEADER && !is_full(store))
         poll(NULL, 0, 10);
 }
 
@@ -64,7 +64,7 @@ static void test_opening(void)
     uint64_t last = store_committed(halls[0].server->store);
     CHECK(last > 0 && store_last(second->store) < last);
     hand_over();
-    REQUIRE(store_role(second->store) == STORE_LEADS);
+    REQUIRE(store_role(second->store) == STORE_LEADER);
     CHECK(server_take_role(second, &error) == GORDIAN_OK);
     CHECK(second->leads);
     CHECK_MSG(store_last(second->store) >= last, "%llu, not %llu",

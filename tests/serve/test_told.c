@@ -11,7 +11,7 @@ static struct arena arena;
 static const struct value *line(const char *text)
 {
     arena_free(&arena);
-    return told_read(&arena, text, strlen(text));
+    return service_json_parse(&arena, text, strlen(text));
 }
 
 static void test_members(void)
@@ -19,30 +19,31 @@ static void test_members(void)
     const struct value *object =
         line(" {\"a\":1, \"b\" : [ \"x\"], \"n\":null, \"big\":18446744073709551615,"
              "\"below\":-1, \"s\":\"}\\\"]\\u00e9\"} \n");
-    CHECK(told_number(object, "a") == 1);
-    CHECK(told_number(object, "big") == UINT64_MAX);
-    CHECK(told_number(object, "below") == 0 && told_number(object, "s") == 0);
-    CHECK(told_number(object, "nothing") == 0 && told_number(NULL, "a") == 0);
-    CHECK(strcmp(told_text(object, "s"), "}\"]\xc3\xa9") == 0);
-    CHECK(!*told_text(object, "a") && !*told_text(object, "n") && !*told_text(object, "nothing"));
-    CHECK(!*told_text(NULL, "s"));
+    CHECK(service_json_number(object, "a") == 1);
+    CHECK(service_json_number(object, "big") == UINT64_MAX);
+    CHECK(service_json_number(object, "below") == 0 && service_json_number(object, "s") == 0);
+    CHECK(service_json_number(object, "nothing") == 0 && service_json_number(NULL, "a") == 0);
+    CHECK(strcmp(service_json_text(object, "s"), "}\"]\xc3\xa9") == 0);
+    CHECK(!*service_json_text(object, "a") && !*service_json_text(object, "n") &&
+          !*service_json_text(object, "nothing"));
+    CHECK(!*service_json_text(NULL, "s"));
     CHECK(!line("") && !line("{\"a\":1") && !line("{} {}"));
 }
 
-static bool read_line(struct told_witness *told, const char *text)
+static bool read_line(struct parsed_witness *told, const char *text)
 {
-    return told_witness_read(told, line(text));
+    return parsed_witness_read(told, line(text));
 }
 
 static void test_witness(void)
 {
-    struct told_witness told;
-    told_witness_init(&told);
+    struct parsed_witness told;
+    parsed_witness_init(&told);
     CHECK(read_line(&told, "[\"p\",\"q\",\"r\",\"s\"]"));
     CHECK(told.witness.cycle && told.witness.count == 4 && told.members == 2);
     CHECK(told.edges[0].waits && !told.edges[1].waits && told.edges[1].process == 1 &&
           told.edges[1].resource == 0 && told.edges[3].process == 0);
-    CHECK(strcmp(process_label(&told.labels, told_witness_find(&told, "r")), "r") == 0);
+    CHECK(strcmp(process_label(&told.labels, parsed_witness_find(&told, "r")), "r") == 0);
     CHECK(read_line(&told, "[{\"process\":\"p\",\"waits\":\"q\",\"units\":2},"
                            "{\"process\":\"p\",\"holds\":\"q\",\"units\":1}]"));
     CHECK(!told.witness.cycle && told.witness.count == 2 && told.members == 1 &&
@@ -57,27 +58,27 @@ static void test_witness(void)
     CHECK(!read_line(&told, "[]"));
     CHECK(!read_line(&told, "[\"p\"]") && !read_line(&told, "[\"p\",\"q\",\"r\"]"));
     CHECK(!read_line(&told, "[{\"process\":\"p\"}]"));
-    CHECK(!read_line(&told, "null") && !told_witness_read(&told, NULL));
-    told_witness_free(&told);
+    CHECK(!read_line(&told, "null") && !parsed_witness_read(&told, NULL));
+    parsed_witness_free(&told);
 }
 
 /* In memory of exactly its size, so that a sanitizer sees every step beyond it. */
 static void look_at(const char *text, size_t length)
 {
     char *copy = malloc(length ? length : 1);
-    struct told_witness told;
+    struct parsed_witness told;
     REQUIRE(copy != NULL);
     memcpy(copy, text, length);
     arena_free(&arena);
-    const struct value *object = told_read(&arena, copy, length);
-    told_witness_init(&told);
+    const struct value *object = service_json_parse(&arena, copy, length);
+    parsed_witness_init(&told);
     static const char *const keys[] = {"result", "witness", "a", "", "deadlocked"};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
-        told_text(object, keys[i]);
-        told_number(object, keys[i]);
-        told_witness_read(&told, value_find(object, keys[i]));
+        service_json_text(object, keys[i]);
+        service_json_number(object, keys[i]);
+        parsed_witness_read(&told, value_find(object, keys[i]));
     }
-    told_witness_free(&told);
+    parsed_witness_free(&told);
     arena_free(&arena);
     free(copy);
 }

@@ -405,8 +405,8 @@ static gordian_status take_parallel(struct taken *taken, int fd, size_t length, 
     taken->names->memory = memory;
     names_init(&taken->names->processes, &memory);
     names_init(&taken->names->resources, &memory);
-    crowd_init(&taken->names->process_crowd, &memory);
-    crowd_init(&taken->names->resource_crowd, &memory);
+    sharded_interner_init(&taken->names->process_interner, &memory);
+    sharded_interner_init(&taken->names->resource_interner, &memory);
     return snapshot_read_parallel(taken->snapshot, taken->names, &file,
                                   &(struct snapshot_split){threads, piece}, &memory);
 }

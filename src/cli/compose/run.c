@@ -349,7 +349,7 @@ static bool text_of_label(struct output *text, const gordian_circuit *circuit,
                           const uint64_t *label)
 {
     size_t size = gordian_circuit_label_text(circuit, label, NULL, 0) + 1;
-    char *space = output_room(text, size);
+    char *space = output_reserve(text, size);
     if (space) {
         gordian_circuit_label_text(circuit, label, space, size);
         text->used += size;
@@ -360,7 +360,7 @@ static bool text_of_label(struct output *text, const gordian_circuit *circuit,
 bool text_of_automaton(struct output *text, const gordian_circuit *circuit, size_t automaton)
 {
     size_t size = gordian_circuit_automaton_text(circuit, automaton, NULL, 0) + 1;
-    char *space = output_room(text, size);
+    char *space = output_reserve(text, size);
     if (space) {
         gordian_circuit_automaton_text(circuit, automaton, space, size);
         text->used += size;
@@ -372,7 +372,7 @@ bool text_of_state(struct output *text, const gordian_circuit *circuit, size_t a
                    uint32_t state)
 {
     size_t size = gordian_circuit_state_text(circuit, automaton, state, NULL, 0) + 1;
-    char *space = output_room(text, size);
+    char *space = output_reserve(text, size);
     if (space) {
         gordian_circuit_state_text(circuit, automaton, state, space, size);
         text->used += size;

@@ -103,8 +103,8 @@ static bool follow_process(struct followers *followers, const gordian_system *sy
     return true;
 }
 
-gordian_status followers_find(struct followers *followers, gordian_system *system,
-                              const gordian_witness *witness, gordian_error *error)
+gordian_status followers_collect(struct followers *followers, gordian_system *system,
+                                 const gordian_witness *witness, gordian_error *error)
 {
     if (!prepare_search(followers, system))
         return fail_memory(error);

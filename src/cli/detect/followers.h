@@ -20,6 +20,6 @@ struct followers {
 };
 
 /* Sets `found` for the deadlock of the witness. */
-gordian_status followers_find(struct followers *followers, gordian_system *system,
-                              const gordian_witness *witness, gordian_error *error);
+gordian_status followers_collect(struct followers *followers, gordian_system *system,
+                                 const gordian_witness *witness, gordian_error *error);
 void followers_free(struct followers *followers);

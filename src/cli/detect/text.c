@@ -166,7 +166,7 @@ static gordian_status write_followers(struct detect *detect, gordian_error *erro
     if (count == 0)
         return GORDIAN_OK;
     if (!name_list_first(&detect->list, &detect->labels, followers->found + followers->members,
-                         count, draw_names_most(&detect->drawing)))
+                         count, draw_names_limit(&detect->drawing)))
         return fail_memory(error);
     output_text(out_of(detect), "\n  waiting behind it: ");
     draw_names(&detect->drawing, &detect->list);
@@ -179,7 +179,7 @@ static gordian_status draw_deadlock(struct detect *detect, const gordian_step *s
 {
     gordian_witness witness;
     TRY(gordian_explain(detect->system, step->event.process, &witness, error));
-    TRY(followers_find(&detect->followers, detect->system, &witness, error));
+    TRY(followers_collect(&detect->followers, detect->system, &witness, error));
     progress_clear(&detect->cli->progress);
     /* the search for followers has invalidated the first witness */
     TRY(gordian_explain(detect->system, step->event.process, &witness, error));
@@ -308,7 +308,7 @@ static gordian_status write_summary(struct detect *detect, gordian_error *error)
     if (status != GORDIAN_OK || detect->cli->quiet)
         return status;
     output_text(out_of(detect), detect->show >= DETECT_SHOW_MATRICES ? "\n" : "");
-    TRY(detect_list_deadlocked(detect, draw_names_most(&detect->drawing), error));
+    TRY(detect_list_deadlocked(detect, draw_names_limit(&detect->drawing), error));
     const struct tally *tally = &detect->tally;
     struct output *out = out_of(detect);
     if (tally->deadlocks)

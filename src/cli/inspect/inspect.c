@@ -27,7 +27,7 @@ static int look_on(struct cli *cli, const struct inspect_settings *settings,
     int code = EXIT_NOTHING;
     findings_open(&findings);
     for (;;) {
-        gordian_status status = inspect_look(snapshot, &findings, &error);
+        gordian_status status = inspect_find_deadlocks(snapshot, &findings, &error);
         if (status != GORDIAN_OK) {
             code = cli_fail(cli, NULL, &error);
             break;

@@ -65,7 +65,7 @@ static int show_one(struct cli *cli, const struct inspect_settings *settings,
 {
     struct report report;
     gordian_error error = {0};
-    if (tell_open(&report, snapshot, findings, finding, &error) != GORDIAN_OK)
+    if (inspect_open_report(&report, snapshot, findings, finding, &error) != GORDIAN_OK)
         return cli_fail(cli, NULL, &error);
     int code = show_report(cli, settings, &report, number, findings->count);
     report_close(&report);

@@ -33,8 +33,8 @@ bool part_find(const char *program, char *path, size_t size)
     snprintf(installed, sizeof installed, "../libexec/gordian/%s", program);
 #endif
     const char *const places[] = {program, installed, NULL};
-    return (beside_program(folder, sizeof folder) &&
-            beside_find(folder, places, X_OK, path, size)) ||
+    return (program_folder(folder, sizeof folder) &&
+            find_installed_file(folder, places, X_OK, path, size)) ||
            find_on_path(program, path, size);
 }
 

@@ -141,7 +141,7 @@ static gordian_status inspect_tree(struct hang *hang, bool still, gordian_error 
         hang->snapshot.stop_ms = still ? STOP_MS : 0;
         hang->snapshot.ask_ms = ASK_MS; /* a process that is asked about is assumed to be stuck */
         hang->snapshot.for_run = true;
-        status = inspect_look(&hang->snapshot, &hang->findings, error);
+        status = inspect_find_deadlocks(&hang->snapshot, &hang->findings, error);
     }
     if (status != GORDIAN_OK)
         findings_clear(&hang->findings);
@@ -346,7 +346,8 @@ static void report_hang(struct hang *hang, const struct inspect_finding *finding
                 ->doomed = true;
         hang->snapshot.stop_ms = LAST_STOP_MS;
     }
-    if (tell_open(&report, &hang->snapshot, &hang->findings, finding, &error) != GORDIAN_OK) {
+    if (inspect_open_report(&report, &hang->snapshot, &hang->findings, finding, &error) !=
+        GORDIAN_OK) {
         cli_fail(hang->cli, NULL, &error);
         return;
     }
@@ -377,7 +378,7 @@ static void keep_report(struct hang *hang)
     char folder[PATH_MAX];
     hang->picture.used = 0;
     hang->pictured = 0;
-    if (tell_open(&report, &hang->snapshot, &hang->findings, NULL, &error) != GORDIAN_OK)
+    if (inspect_open_report(&report, &hang->snapshot, &hang->findings, NULL, &error) != GORDIAN_OK)
         return;
     struct finding_look look = report_look_of(hang->cli, STDERR_FILENO, folder, sizeof folder);
     look.everybody = true;
@@ -391,8 +392,8 @@ static void keep_report(struct hang *hang)
 /* Reports that scans are not permitted, or failed this time. */
 static void report_blind(struct hang *hang, const gordian_error *error)
 {
-    struct tree_glance now;
-    tree_look(hang->root, &now);
+    struct tree_activity now;
+    tree_sample(hang->root, &now);
     if (now.threads == 0 || tree_moved(&hang->last, &now))
         return; /* a process has just ended: that explains the failure */
     hang->blind = true;
@@ -450,10 +451,11 @@ static void scan_tree(struct hang *hang, bool still)
     bool clear = status != GORDIAN_OK || !hang->snapshot.missed;
     for (size_t i = 0; status == GORDIAN_OK && i < snapshot_thread_count(&hang->snapshot); i++)
         clear = clear && snapshot_thread(&hang->snapshot, i)->is.steady;
-    hang->looked_still = still && !pending && clear;
+    hang->scanned_still = still && !pending && clear;
     plan_scan(hang, still, pending, now - start);
     if (still)
-        tree_look(hang->root, &hang->last); /* the scan itself moved the threads that it stopped */
+        tree_sample(hang->root,
+                    &hang->last); /* the scan itself moved the threads that it stopped */
 }
 
 /* --on-hang: nothing moved for this long. */
@@ -472,7 +474,7 @@ static void end_hang(struct hang *hang)
     tree_free(&tree);
 }
 
-static void note_poll(struct hang *hang, const struct tree_glance *now, uint64_t when)
+static void note_poll(struct hang *hang, const struct tree_activity *now, uint64_t when)
 {
     /* A computing thread may not be switched for seconds, nor one that gets no processor. */
     if (tree_moved(&hang->last, now) || now->stopped || now->running)
@@ -481,40 +483,40 @@ static void note_poll(struct hang *hang, const struct tree_glance *now, uint64_t
         hang->idle_since = when;
     if (tree_moved(&hang->last, now) || now->stopped) {
         hang->still_since = 0;
-        hang->looked_still = false;
+        hang->scanned_still = false;
         hang->pause = 2 * hang->pause < GLANCE_MOST ? 2 * hang->pause : GLANCE_MOST;
     } else if (!hang->still_since) {
         hang->still_since = when;
         hang->pause = STILL_ENOUGH / 2;
-    } else if (hang->looked_still) {
+    } else if (hang->scanned_still) {
         hang->pause = 2 * hang->pause < GLANCE_MOST ? 2 * hang->pause : GLANCE_MOST;
     }
     hang->last = *now;
 }
 
-uint64_t hang_pause(const struct hang *hang)
+uint64_t hang_time_to_poll(const struct hang *hang)
 {
     uint64_t now = clock_ns();
     return hang->next > now ? hang->next - now : 0;
 }
 
-void hang_look(struct hang *hang)
+void hang_poll(struct hang *hang)
 {
     uint64_t start = clock_ns(), limit = hang->settings->on_hang_ns;
-    struct tree_glance now;
+    struct tree_activity now;
     if (start < hang->next || hang->hung)
         return;
-    tree_look(hang->root, &now);
+    tree_sample(hang->root, &now);
     uint64_t cost = clock_ns() - start;
     note_poll(hang, &now, start);
     /* MPI ranks that poll without progress count as an idle tree */
-    if (ranks_glance(&hang->ranks, hang->folder)) {
+    if (ranks_poll(&hang->ranks, hang->folder)) {
         hang->next_moving = start + RANKS_PAUSE;
         hang->moving_pause = RANKS_PAUSE;
     }
     bool still = hang->still_since && start - hang->still_since >= STILL_ENOUGH;
     bool moving = !hang->still_since && !now.stopped && now.threads;
-    if (still && !hang->looked_still && !hang->blind && start >= hang->next_still)
+    if (still && !hang->scanned_still && !hang->blind && start >= hang->next_still)
         scan_tree(hang, true);
     else if (moving && !hang->blind && start >= hang->next_moving)
         scan_tree(hang, false);

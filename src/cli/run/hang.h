@@ -30,7 +30,7 @@ struct hang {
     pid_t root;
 
     /* polls of the process tree */
-    struct tree_glance last;
+    struct tree_activity last;
     uint64_t next, pause;   /* time of the next poll, and the interval */
     uint64_t still_since;   /* when threads stopped moving; 0: they move */
     uint64_t idle_since;    /* the same, counting running threads as moving */
@@ -38,7 +38,7 @@ struct hang {
 
     /* scans */
     bool blind;                         /* scans are not permitted, which was reported */
-    bool looked_still;                  /* nothing has moved since the last scan */
+    bool scanned_still;                 /* nothing has moved since the last scan */
     uint64_t next_still, still_pause;   /* next scan of an idle tree, and the interval */
     uint64_t next_moving, moving_pause; /* next scan of an active tree; intervals grow */
     struct process_snapshot snapshot;   /* reused while the processes are the same */
@@ -60,6 +60,6 @@ void hang_open(struct hang *hang, struct cli *cli, const struct run_settings *se
                const char *folder, pid_t root);
 void hang_close(struct hang *hang);
 
-/* Returns the time until hang_look has something to do, in ns. */
-uint64_t hang_pause(const struct hang *hang);
-void hang_look(struct hang *hang);
+/* Returns the time until hang_poll has something to do, in ns. */
+uint64_t hang_time_to_poll(const struct hang *hang);
+void hang_poll(struct hang *hang);

@@ -64,7 +64,7 @@ static char **reporter_environment(void)
 static bool spawn_reporter(int incident, int answer)
 {
     char tool[PATH_MAX];
-    bool known = beside_self(tool, sizeof tool);
+    bool known = program_path(tool, sizeof tool);
     char **environment = reporter_environment();
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;

@@ -30,7 +30,7 @@ static uint64_t count_calls(const char *path, bool *waits)
     return calls;
 }
 
-bool ranks_glance(struct run_ranks *ranks, const char *folder)
+bool ranks_poll(struct run_ranks *ranks, const char *folder)
 {
     char path[PATH_MAX];
     uint64_t calls = 0;

@@ -11,4 +11,4 @@ struct run_ranks {
 };
 
 /* Polls the ranks. True: they have just stopped making progress. */
-bool ranks_glance(struct run_ranks *ranks, const char *folder);
+bool ranks_poll(struct run_ranks *ranks, const char *folder);

@@ -28,7 +28,8 @@ static bool find_library(char *path, size_t size)
     const char *told = getenv("GORDIAN_RUN_LIBRARY");
     if (told && *told)
         return realpath(told, resolved) && snprintf(path, size, "%s", resolved) < (int)size;
-    return beside_program(folder, sizeof folder) && beside_find(folder, places, R_OK, path, size);
+    return program_folder(folder, sizeof folder) &&
+           find_installed_file(folder, places, R_OK, path, size);
 }
 
 bool run_library(char *path, size_t size, char *why, size_t why_size)

@@ -82,7 +82,7 @@ void tree_free(struct tree *tree)
 
 struct glancing {
     struct tree tree;
-    struct tree_glance *glance;
+    struct tree_activity *glance;
 };
 
 /* Reads the number of time slices, "RAN-NS WAITED-NS COUNT"; without schedstat, the number of
@@ -121,10 +121,10 @@ static bool glance_thread(void *context, int task, const char *tid)
     return add_children(&glancing->tree, task, tid);
 }
 
-void tree_look(pid_t root, struct tree_glance *glance)
+void tree_sample(pid_t root, struct tree_activity *glance)
 {
     struct glancing glancing = {.glance = glance};
-    *glance = (struct tree_glance){0};
+    *glance = (struct tree_activity){0};
     bool done = add_pid(&glancing.tree, (uint32_t)root);
     for (size_t i = 0; i < glancing.tree.count && done; i++)
         done = each_thread(glancing.tree.pids[i], glance_thread, &glancing);
@@ -132,7 +132,7 @@ void tree_look(pid_t root, struct tree_glance *glance)
     tree_free(&glancing.tree);
 }
 
-bool tree_moved(const struct tree_glance *before, const struct tree_glance *now)
+bool tree_moved(const struct tree_activity *before, const struct tree_activity *now)
 {
     return before->runs != now->runs || before->who != now->who ||
            before->processes != now->processes || now->threads == 0;

@@ -8,7 +8,7 @@
 #include <sys/types.h>
 
 /* An approximate snapshot. If two are equal, no thread ran, started or ended in between. */
-struct tree_glance {
+struct tree_activity {
     uint64_t runs; /* time slices of all threads so far */
     uint64_t who;  /* a sum over the ids of all threads */
     uint32_t threads, processes;
@@ -26,8 +26,8 @@ struct tree {
 bool tree_list(struct tree *tree, pid_t root);
 void tree_free(struct tree *tree);
 
-void tree_look(pid_t root, struct tree_glance *glance);
-bool tree_moved(const struct tree_glance *before, const struct tree_glance *now);
+void tree_sample(pid_t root, struct tree_activity *glance);
+bool tree_moved(const struct tree_activity *before, const struct tree_activity *now);
 
 /* Ends these processes: with SIGABRT if that writes a core dump, and with SIGKILL otherwise or if
  * they remain. */

@@ -9,9 +9,9 @@ void run_target_find(struct run_target *target, const char *name)
 {
     const char *search = getenv("PATH");
     *target = (struct run_target){.look.watchable = true};
-    target->failure = target_find(target->path, sizeof target->path, name, search);
+    target->failure = find_executable(target->path, sizeof target->path, name, search);
     if (target->failure == 0)
-        target_look(&target->look, AT_FDCWD, target->path, search);
+        judge_watchability(&target->look, AT_FDCWD, target->path, search);
     else if (target->failure == ENOENT)
         target->path[0] = '\0';
 }

@@ -7,7 +7,7 @@
 struct run_target {
     char path[4096]; /* path to execute; "": not found */
     int failure;     /* errno, such as ENOENT or EACCES, if it cannot be executed; 0: it can */
-    struct target_nature look;
+    struct watchability look;
 };
 
 /* Searches for `name` as execvp does and examines the file. */

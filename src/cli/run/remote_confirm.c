@@ -126,7 +126,7 @@ static bool pass_incident(int connection, int incident)
     return sendmsg(connection, &message, MSG_NOSIGNAL) == 1;
 }
 
-enum confirm remote_confirm_ask(const char *folder, int incident, char *why, size_t size)
+enum confirm remote_confirm_request(const char *folder, int incident, char *why, size_t size)
 {
     struct sockaddr_un address;
     struct answer answer = {.verdict = CONFIRM_BLIND};

@@ -15,4 +15,4 @@ void remote_confirm_answer(int listening, pid_t root);
 
 /* Reporter side: sends the incident. CONFIRM_BLIND: there was no answer, or the command may not
  * inspect either; `why` is then unchanged. */
-enum confirm remote_confirm_ask(const char *folder, int incident, char *why, size_t size);
+enum confirm remote_confirm_request(const char *folder, int incident, char *why, size_t size);

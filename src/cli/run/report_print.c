@@ -194,7 +194,7 @@ bool deliver_report(struct cli *cli, const struct report *report, struct session
         .trace = report_path("GORDIAN_TRACE"),
     };
     const char *hook = report_path("GORDIAN_EXEC");
-    struct session_number number = session_told(session, report);
+    struct session_number number = session_number_report(session, report);
     bool told = print_report_text(cli, report, &products, &number);
     if (report->head.kind != INCIDENT_STATUS)
         write_report_files(cli, report, &products, &number);

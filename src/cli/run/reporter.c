@@ -54,7 +54,7 @@ static int report_recurrences(struct cli *cli, const struct report *report, stru
     struct session_number number = {0};
     const struct products products = {.output = report_path("GORDIAN_OUTPUT")};
     if (session->log >= 0)
-        session_folds(session, report);
+        session_add_recurrences(session, report);
     else
         print_report_text(cli, report, &products, &number);
     answer_program(INCIDENT_REPORTED);
@@ -72,7 +72,7 @@ static enum incident_answer confirm_deadlock(struct report *report, int incident
     enum confirm verdict = inspect_confirm(report, CONFIRM_PATIENCE_NS, why, sizeof why);
     const char *folder = report_path("GORDIAN_SESSION");
     if (verdict == CONFIRM_BLIND && folder)
-        verdict = remote_confirm_ask(folder, incident, why, sizeof why);
+        verdict = remote_confirm_request(folder, incident, why, sizeof why);
     /* A likely deadlock that did not keep the program from ending is no deadlock: some programs
      * leave threads behind with locks of ended threads. */
     struct pollfd answer = {INCIDENT_ANSWER_FD, POLLOUT, 0};
@@ -265,8 +265,8 @@ static int show_outside(struct cli *cli, const struct run_settings *settings, ui
     }
     findings_open(&findings);
     snapshot.stop_ms = STATUS_STOP_MS;
-    status = inspect_look(&snapshot, &findings, &error);
-    THEN(status, tell_open(&report, &snapshot, &findings, NULL, &error));
+    status = inspect_find_deadlocks(&snapshot, &findings, &error);
+    THEN(status, inspect_open_report(&report, &snapshot, &findings, NULL, &error));
     if (status == GORDIAN_OK) {
         show_status(cli, settings, &report);
         report_close(&report);

@@ -113,7 +113,7 @@ static void set_session_environment(const struct start *start)
         snprintf(text, sizeof text, "%u", numbers[i].value);
         setenv(numbers[i].name, text, 1);
     }
-    if (beside_self(text, sizeof text))
+    if (program_path(text, sizeof text))
         setenv("GORDIAN_TOOL", text, 1);
     snprintf(text, sizeof text, "%.4000s/tally", start->folder);
     if (start->folder[0])
@@ -284,8 +284,8 @@ static int wait_for_program(pid_t pid, struct hang *hang, int second, const sigs
             return status;
         if (got)
             stop_with(pid);
-        hang_look(hang);
-        uint64_t pause = hang_pause(hang);
+        hang_poll(hang);
+        uint64_t pause = hang_time_to_poll(hang);
         struct pollfd asked = {.fd = second, .events = POLLIN};
         struct timespec limit = {(time_t)(pause / 1000000000u), (long)(pause % 1000000000u)};
         if (ppoll(&asked, second >= 0, &limit, waiting) == 1)

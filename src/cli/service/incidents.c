@@ -131,7 +131,7 @@ static gordian_status print_incident_text(void *context, const struct incident *
     struct listing *listing = context;
     struct output *out = listing->out;
     const struct style *style = &listing->style;
-    struct told_witness told;
+    struct parsed_witness told;
     struct finding finding;
     if (listing->count++ > 0)
         output_char(out, '\n');
@@ -148,7 +148,8 @@ static gordian_status print_incident_text(void *context, const struct incident *
     if (incident->labels) {
         /* "  team:pay env:prod" */
         struct arena arena;
-        const struct value *list = told_read(&arena, incident->labels, strlen(incident->labels));
+        const struct value *list =
+            service_json_parse(&arena, incident->labels, strlen(incident->labels));
         for (size_t i = 0; i < value_count(list); i++) {
             const char *label = value_text(value_item(list, i));
             output_text(listing->out, i ? " " : "  ");
@@ -162,7 +163,7 @@ static gordian_status print_incident_text(void *context, const struct incident *
     if (incident_finding(&finding, &told, incident))
         finding_draw(&finding, style, listing->cli->verbose, out);
     finding_close(&finding);
-    told_witness_free(&told);
+    parsed_witness_free(&told);
     return GORDIAN_OK;
 }
 
@@ -335,14 +336,14 @@ static int show_state(struct listing *listing)
     struct service *service;
     set_store_options(listing, &source);
     listing->out = &listing->cli->out;
-    gordian_status status = past_open(&past, &source, NULL, &listing->error);
-    THEN(status, past_go(past, listing->filter.stood, &service, &listing->error));
+    gordian_status status = point_in_time_open(&past, &source, NULL, &listing->error);
+    THEN(status, point_in_time_seek(past, listing->filter.stood, &service, &listing->error));
     struct served *served = status == GORDIAN_OK ? choose_system(listing, service) : NULL;
     if (served)
         status = print_system(listing, service, served);
     else if (status == GORDIAN_OK || status == GORDIAN_STATUS_END)
         status = listing->error.status = GORDIAN_STATUS_INPUT;
-    past_close(past);
+    point_in_time_close(past);
     return cli_finish(listing->cli, status == GORDIAN_OK
                                         ? EXIT_NOTHING
                                         : cli_fail(listing->cli, NULL, &listing->error));

@@ -85,7 +85,7 @@ static const struct value *ask_line(struct send *send, struct arena *arena, cons
         reach_explain(&send->reach, error);
         return NULL;
     }
-    const struct value *answer = told_read(arena, *text, length);
+    const struct value *answer = service_json_parse(arena, *text, length);
     if (!answer)
         fail(error, GORDIAN_STATUS_IO, "%.200s does not speak Gordian's protocol", send->reach.uri);
     return answer;
@@ -125,7 +125,7 @@ static gordian_status send_open(struct send *send, gordian_error *error)
     const struct value *state = ask_line(send, &arena, "state", &text, error);
     send->avoids = gordian_client_kind(send->client) == GORDIAN_SERVICE_KIND_AVOIDS;
     snprintf(send->engine, sizeof send->engine, "%s",
-             told_text(value_find(state, "state"), "engine"));
+             service_json_text(value_find(state, "state"), "engine"));
     gordian_status status = state ? GORDIAN_OK : error->status;
     arena_free(&arena);
     return status;
@@ -285,7 +285,7 @@ static int ask_what_if(struct send *send, int operands, char **argv)
         arena_free(&arena);
         return cli_fail(send->cli, NULL, &error);
     }
-    const char *result = told_text(answer, "result");
+    const char *result = service_json_text(answer, "result");
     output_format(&send->cli->out, "%s\n", send->cli->json ? text : result);
     bool bad = strcmp(result, "deadlock") == 0 || strcmp(result, "doomed") == 0 ||
                strcmp(result, "unsafe") == 0;
@@ -367,7 +367,7 @@ static int send_main(struct cli *cli, int argc, char **argv)
     send.drawing = (struct drawing){cli_style(cli), &cli->out, NULL, cli->verbose};
     names_init(&send.names, &send.memory);
     names_init(&send.labelled, &send.memory);
-    told_witness_init(&send.told);
+    parsed_witness_init(&send.told);
     code = send.what_if ? ask_what_if(&send, operands, argv)
                         : run_send(&send, operands ? argv[0] : NULL);
     gordian_client_leave(send.client);
@@ -378,7 +378,7 @@ static int send_main(struct cli *cli, int argc, char **argv)
     memory_free(&send.memory, send.waits);
     names_free(&send.names);
     send_labels_free(&send);
-    told_witness_free(&send.told);
+    parsed_witness_free(&send.told);
     return code;
 }
 

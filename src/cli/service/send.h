@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cli/base/input.h"
-#include "cli/service/reach.h"
+#include "cli/service/service_connection.h"
 #include "foundation/base/fifo.h"
 #include "output/show/answer_json.h"
 #include "output/show/draw.h"
@@ -69,7 +69,7 @@ struct send {
     bool event_refused; /* the latest one */
     uint64_t served;    /* our requests that were granted after a wait */
     struct drawing drawing;
-    struct told_witness told;
+    struct parsed_witness told;
     bool refused; /* --strict: stop */
     gordian_status refused_status;
     gordian_error failure; /* of a callback */

@@ -128,7 +128,7 @@ static void take_result(struct send *send, const struct sent_line *line, const c
     /* Is the JSON of the answer needed? */
     if (result == SEND_DEADLOCK || result == SEND_DOOMED || result == SEND_REFUSED ||
         (send->all && !send->cli->json))
-        answer = told_read(&arena, reply->json, reply->json_length);
+        answer = service_json_parse(&arena, reply->json, reply->json_length);
     send->events++;
     send->results[result]++;
     send->event_refused = result == SEND_REFUSED;
@@ -138,7 +138,7 @@ static void take_result(struct send *send, const struct sent_line *line, const c
     } else {
         send_report_event(send, line, text, reply, result, answer);
         if (result == SEND_REFUSED)
-            report_refused(send, line, GORDIAN_STATUS_INPUT, told_text(answer, "message"));
+            report_refused(send, line, GORDIAN_STATUS_INPUT, service_json_text(answer, "message"));
     }
     arena_free(&arena);
 }

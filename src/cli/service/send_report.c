@@ -74,15 +74,16 @@ static void print_event_line(struct send *send, const char *text, size_t size,
     struct words words = words_of_line(text, size);
     char op[32];
     next_word(&words, op, sizeof op);
-    output_format(out, "%8llu  %-8s", (unsigned long long)told_number(answer, "seq"), op);
+    output_format(out, "%8llu  %-8s", (unsigned long long)service_json_number(answer, "seq"), op);
     size_t columns = print_rest_of_line(send, words);
     output_format(out, "%*s  ", columns < WHAT_COLUMNS ? (int)(WHAT_COLUMNS - columns) : 0, "");
-    style_text(&send->drawing.style, out, color_of_result(result), told_text(answer, "result"));
-    told_write_names(&send->drawing.style, out, value_find(answer, "granted_to"),
-                     ", served: ", " ");
+    style_text(&send->drawing.style, out, color_of_result(result),
+               service_json_text(answer, "result"));
+    service_json_write_names(&send->drawing.style, out, value_find(answer, "granted_to"),
+                             ", served: ", " ");
     if (value_find(answer, "message")) {
         output_text(out, ": ");
-        style_name(&send->drawing.style, out, COLOR_PLAIN, told_text(answer, "message"));
+        style_name(&send->drawing.style, out, COLOR_PLAIN, service_json_text(answer, "message"));
     }
     output_char(out, '\n');
 }
@@ -121,9 +122,9 @@ static void draw_sent_deadlock(struct send *send, const struct sent_line *line, 
                                const struct value *answer)
 {
     struct output *out = send_out(send);
-    struct told_witness *told = &send->told;
+    struct parsed_witness *told = &send->told;
     char number[40];
-    if (!told_witness_read(told, value_find(answer, "witness")))
+    if (!parsed_witness_read(told, value_find(answer, "witness")))
         return;
     snprintf(number, sizeof number, "deadlock %llu",
              (unsigned long long)send->results[SEND_DEADLOCK]);
@@ -140,7 +141,7 @@ static void draw_sent_deadlock(struct send *send, const struct sent_line *line, 
         output_format(out, ", and %zu processes wait for each other\n\n", told->members);
     send->drawing.labels = &told->labels;
     draw_witness(&send->drawing, &told->witness,
-                 told_witness_find(told, told_text(answer, "process")));
+                 parsed_witness_find(told, service_json_text(answer, "process")));
 }
 
 /* ------------------------------------------------------------------ the reports */
@@ -168,10 +169,10 @@ void send_report_event(struct send *send, const struct sent_line *line, const ch
         output_text(send_out(send), victims ? "\n" : "");
         for (size_t i = 0; i < value_count(victims); i++) {
             const struct value *victim = value_item(victims, i);
-            const char *policy = told_text(victim, "policy");
+            const char *policy = service_json_text(victim, "policy");
             output_text(send_out(send), "  the service ends ");
             style_name(&send->drawing.style, send_out(send), COLOR_PROCESS,
-                       told_text(victim, "process"));
+                       service_json_text(victim, "process"));
             output_format(send_out(send), "%s%s\n", *policy ? ": " : "", policy);
         }
         output_char(send_out(send), '\n');

@@ -2,7 +2,7 @@
 #define _GNU_SOURCE
 #include "cli/base/commands.h"
 #include "cli/base/interrupt.h"
-#include "cli/service/reach.h"
+#include "cli/service/service_connection.h"
 #include "foundation/base/clock.h"
 #include "foundation/base/error.h"
 #include "foundation/base/fifo.h"
@@ -60,7 +60,7 @@ struct tail {
     struct fifo later;    /* of struct later: notifications that arrive during a history request */
     bool asking;          /* a history request is running */
     struct drawing drawing;
-    struct told_witness told;
+    struct parsed_witness told;
 };
 
 static struct output *tail_out(struct tail *tail)
@@ -91,20 +91,21 @@ static void print_name(struct tail *tail, const char *name)
 
 static void write_formed(struct tail *tail, const struct value *incident)
 {
-    const char *requester = told_text(incident, "requester");
-    print_time(tail, told_number(incident, "at"));
+    const char *requester = service_json_text(incident, "requester");
+    print_time(tail, service_json_number(incident, "at"));
     style_text(&tail->drawing.style, tail_out(tail), COLOR_BAD, "deadlock");
     output_format(tail_out(tail), " %llu in %s, closed by ",
-                  (unsigned long long)told_number(incident, "id"), told_text(incident, "system"));
+                  (unsigned long long)service_json_number(incident, "id"),
+                  service_json_text(incident, "system"));
     print_name(tail, requester);
-    told_write_names(&tail->drawing.style, tail_out(tail), value_find(incident, "processes"), ": ",
-                     ", ");
+    service_json_write_names(&tail->drawing.style, tail_out(tail),
+                             value_find(incident, "processes"), ": ", ", ");
     output_text(tail_out(tail), "\n");
-    if (!told_witness_read(&tail->told, value_find(incident, "witness")))
+    if (!parsed_witness_read(&tail->told, value_find(incident, "witness")))
         return;
     tail->drawing.labels = &tail->told.labels;
     output_char(tail_out(tail), '\n');
-    draw_witness(&tail->drawing, &tail->told.witness, told_witness_find(&tail->told, requester));
+    draw_witness(&tail->drawing, &tail->told.witness, parsed_witness_find(&tail->told, requester));
     output_char(tail_out(tail), '\n');
 }
 
@@ -112,16 +113,17 @@ static void write_formed(struct tail *tail, const struct value *incident)
  * it was printed before. */
 static void print_incident(struct tail *tail, const struct value *incident)
 {
-    bool ended = told_number(incident, "ended") > 0;
+    bool ended = service_json_number(incident, "ended") > 0;
     if (!ended || value_is(value_find(incident, "witness"), VALUE_LIST))
         write_formed(tail, incident);
     if (ended) {
-        const char *how = told_text(incident, "how"), *victim = told_text(incident, "victim");
-        print_time(tail, told_number(incident, "ended"));
+        const char *how = service_json_text(incident, "how"),
+                   *victim = service_json_text(incident, "victim");
+        print_time(tail, service_json_number(incident, "ended"));
         style_text(&tail->drawing.style, tail_out(tail), COLOR_GOOD, "resolved");
         output_format(tail_out(tail), " deadlock %llu in %s%s%s",
-                      (unsigned long long)told_number(incident, "id"),
-                      told_text(incident, "system"), *how ? ": " : "", how);
+                      (unsigned long long)service_json_number(incident, "id"),
+                      service_json_text(incident, "system"), *how ? ": " : "", how);
         if (*victim) {
             output_text(tail_out(tail), ", victim ");
             print_name(tail, victim);
@@ -159,8 +161,8 @@ static void ids_free(struct ids *ids)
 /* False if a notification was already shown, from the history. */
 static bool is_new_incident(struct tail *tail, const struct value *incident)
 {
-    uint64_t id = told_number(incident, "id");
-    if (told_number(incident, "ended") > 0) {
+    uint64_t id = service_json_number(incident, "id");
+    if (service_json_number(incident, "ended") > 0) {
         ids_drop(&tail->standing, id);
         return !ids_drop(&tail->caught_up, id);
     }
@@ -174,8 +176,8 @@ static bool is_new_incident(struct tail *tail, const struct value *incident)
 /* False if an incident of the history was already shown. Ids increase. */
 static bool was_missed(struct tail *tail, const struct value *incident)
 {
-    uint64_t id = told_number(incident, "id");
-    bool ended = told_number(incident, "ended") > 0, is_new = id > tail->newest;
+    uint64_t id = service_json_number(incident, "id");
+    bool ended = service_json_number(incident, "ended") > 0, is_new = id > tail->newest;
     if (is_new)
         tail->newest = id;
     if (is_new && !ended)
@@ -217,7 +219,7 @@ static bool tail_is_done(const struct tail *tail)
 static bool is_wanted(struct tail *tail, const struct value *incident)
 {
     const struct value *labels = value_find(incident, "labels");
-    uint64_t id = told_number(incident, "id");
+    uint64_t id = service_json_number(incident, "id");
     if (!tail->label)
         return true;
     for (size_t i = 0; i < value_count(labels); i++) {
@@ -243,13 +245,13 @@ static void show_event(struct tail *tail, const char *text, size_t length)
         return;
     }
     struct arena arena;
-    const struct value *event = value_find(told_read(&arena, text, length), "event");
+    const struct value *event = value_find(service_json_parse(&arena, text, length), "event");
     print_time(tail, wall_ms());
-    output_format(tail_out(tail), "%-8s", told_text(event, "op"));
-    print_name(tail, told_text(event, "process"));
-    output_format(tail_out(tail), " %s", told_text(event, "result"));
-    told_write_names(&tail->drawing.style, tail_out(tail), value_find(event, "granted_to"),
-                     ", served: ", " ");
+    output_format(tail_out(tail), "%-8s", service_json_text(event, "op"));
+    print_name(tail, service_json_text(event, "process"));
+    output_format(tail_out(tail), " %s", service_json_text(event, "result"));
+    service_json_write_names(&tail->drawing.style, tail_out(tail), value_find(event, "granted_to"),
+                             ", served: ", " ");
     output_char(tail_out(tail), '\n');
     arena_free(&arena);
 }
@@ -257,7 +259,7 @@ static void show_event(struct tail *tail, const char *text, size_t length)
 static void show_deadlock(struct tail *tail, const char *text, size_t length)
 {
     struct arena arena;
-    const struct value *incident = value_find(told_read(&arena, text, length), "incident");
+    const struct value *incident = value_find(service_json_parse(&arena, text, length), "incident");
     if (is_new_incident(tail, incident) && is_wanted(tail, incident)) {
         tail->shown++;
         tail->found = true;
@@ -299,7 +301,7 @@ static void take_notice(void *context, gordian_notice notice, const char *text, 
  */
 static void show_before(struct tail *tail, const struct value *incident)
 {
-    bool known = told_number(incident, "id") <= tail->newest;
+    bool known = service_json_number(incident, "id") <= tail->newest;
     if (tail_is_done(tail) || !was_missed(tail, incident) || !is_wanted(tail, incident))
         return;
     for (uint32_t i = 0; known && i < incident->count; i++)
@@ -313,7 +315,7 @@ static void show_before(struct tail *tail, const struct value *incident)
         return;
     }
     output_text(tail_out(tail), "{\"incident\":");
-    told_write(tail_out(tail), incident);
+    service_json_write(tail_out(tail), incident);
     output_text(tail_out(tail), "}\n");
 }
 
@@ -344,11 +346,11 @@ static gordian_status fetch_before(struct tail *tail, const char *which, struct 
         struct page *page = malloc(sizeof *page);
         if (!page)
             return fail_memory(error);
-        const struct value *answer = told_read(&page->arena, text, length);
+        const struct value *answer = service_json_parse(&page->arena, text, length);
         page->incidents = value_find(answer, "incidents");
         page->newer = *pages;
         *pages = page;
-        before = told_number(answer, "next");
+        before = service_json_number(answer, "next");
     } while (before > known);
     return GORDIAN_OK;
 }
@@ -381,11 +383,11 @@ static gordian_status note_history(struct tail *tail, gordian_error *error)
     if (status != GORDIAN_OK)
         return reach_explain(&tail->reach, error);
     struct arena arena;
-    const struct value *page = told_read(&arena, text, length);
+    const struct value *page = service_json_parse(&arena, text, length);
     for (i = 0; (one = value_item(value_find(page, "incidents"), i)) != NULL; i++) {
-        uint64_t id = told_number(one, "id");
+        uint64_t id = service_json_number(one, "id");
         tail->newest = id > tail->newest ? id : tail->newest;
-        if (told_number(one, "ended") == 0)
+        if (service_json_number(one, "ended") == 0)
             ids_add(&tail->standing, id);
     }
     arena_free(&arena);
@@ -511,9 +513,9 @@ static int tail_main(struct cli *cli, int argc, char **argv)
     if (tail.since && !options_duration(tail.since, &tail.since_ms))
         return cli_misuse(cli, "--since: expected a time such as 30s, 15m, 12h or 7d");
     tail.drawing = (struct drawing){cli_style(cli), &cli->out, NULL, cli->verbose};
-    told_witness_init(&tail.told);
+    parsed_witness_init(&tail.told);
     code = run_tail(&tail);
-    told_witness_free(&tail.told);
+    parsed_witness_free(&tail.told);
     ids_free(&tail.standing);
     return code;
 }

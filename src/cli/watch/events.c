@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-struct telling watching_telling(const struct watching *watching)
+struct telling watching_report_context(const struct watching *watching)
 {
     return (struct telling){
         .sources = watching->servers.sources,
@@ -23,7 +23,7 @@ void watching_free(struct watching *watching)
     for (size_t i = 0; i < watching->deadlock_count; i++)
         memory_free(&watching->memory, watching->deadlocks[i].keys);
     memory_free_all(&watching->memory, watching->deadlocks, watching->stalls, watching->told,
-                    watching->unseen_told);
+                    watching->unseen_reported);
     unseen_close(&watching->unseen);
     acts_close(&watching->acts);
     feed_close(&watching->feed);
@@ -35,15 +35,15 @@ void watching_free(struct watching *watching)
 
 /* ------------------------------------------------------------------ deadlocks */
 
-static uint64_t arrow_key(const struct watching *watching, const struct arrow_between *arrow)
+static uint64_t arrow_key(const struct watching *watching, const struct session_edge *arrow)
 {
     const struct scan *scan = &watching->servers.sources[arrow->from.source]->scan;
     return arrow->edge == SCAN_NONE ? 0 : scan->edges[arrow->edge].key;
 }
 
 /* Returns the reported deadlock that shares an edge with this one, or NULL. */
-static struct told_deadlock *find_reported(const struct watching *watching,
-                                           const struct deadlock *deadlock)
+static struct reported_deadlock *find_reported(const struct watching *watching,
+                                               const struct deadlock *deadlock)
 {
     for (size_t i = 0; i < watching->deadlock_count; i++)
         for (size_t k = 0; k < watching->deadlocks[i].key_count; k++)
@@ -66,13 +66,13 @@ static bool remember_deadlock(struct watching *watching, const struct deadlock *
     for (size_t i = 0; i < count; i++)
         keys[i] = arrow_key(watching, &deadlock->cycle[i]);
     watching->deadlocks[watching->deadlock_count++] =
-        (struct told_deadlock){++watching->found, keys, count, true};
+        (struct reported_deadlock){++watching->found, keys, count, true};
     return true;
 }
 
 static void write_finding(struct watching *watching, const struct finding *finding)
 {
-    struct telling telling = watching_telling(watching);
+    struct telling telling = watching_report_context(watching);
     if (finding->failed)
         watching->failed = true;
     else if (watching->cli->json)
@@ -84,7 +84,7 @@ static void write_finding(struct watching *watching, const struct finding *findi
 static void report_new(struct watching *watching, const struct deadlock *deadlock,
                        const struct advice *advice)
 {
-    struct telling telling = watching_telling(watching);
+    struct telling telling = watching_report_context(watching);
     const struct watch_settings *settings = watching->settings;
     uint64_t number = watching->found + 1;
     struct finding finding;
@@ -102,9 +102,9 @@ static void print_dry_run(struct watching *watching, const struct advice *advice
     const struct watch_settings *settings = watching->settings;
     if (settings->act == ACT_CHOICE_NONE || !settings->dry_run || !advice->found)
         return;
-    struct telling telling = watching_telling(watching);
+    struct telling telling = watching_report_context(watching);
     char name[200];
-    tell_name(&telling, advice->victim, name, sizeof name);
+    write_member_name(&telling, advice->victim, name, sizeof name);
     cli_say(watching->cli, "would end %s", name);
 }
 
@@ -112,7 +112,7 @@ static void drop_gone(struct watching *watching)
 {
     size_t kept = 0;
     for (size_t i = 0; i < watching->deadlock_count; i++) {
-        struct told_deadlock *told = &watching->deadlocks[i];
+        struct reported_deadlock *told = &watching->deadlocks[i];
         if (told->alive) {
             watching->deadlocks[kept++] = *told;
             continue;
@@ -124,14 +124,14 @@ static void drop_gone(struct watching *watching)
     watching->deadlock_count = kept;
 }
 
-void tell_deadlocks(struct watching *watching)
+void report_new_deadlocks(struct watching *watching)
 {
     const struct verdict *verdict = &watching->servers.verdict;
     for (size_t i = 0; i < watching->deadlock_count; i++)
         watching->deadlocks[i].alive = false;
     for (size_t i = 0; i < verdict->deadlock_count; i++) {
         struct advice advice;
-        struct told_deadlock *told = find_reported(watching, &verdict->deadlocks[i]);
+        struct reported_deadlock *told = find_reported(watching, &verdict->deadlocks[i]);
         advice_find(&advice, &watching->settings->advice, &verdict->deadlocks[i],
                     watching->servers.sources);
         if (told) {
@@ -158,14 +158,14 @@ static bool stall_is_new(struct watching *watching, uint64_t key)
         watching->failed = true;
         return false;
     }
-    watching->stalls[watching->stall_count++] = (struct told_stall){key, true};
+    watching->stalls[watching->stall_count++] = (struct reported_stall){key, true};
     return true;
 }
 
 static void report_stalls_of(struct watching *watching, uint32_t source)
 {
     const struct scan *scan = &watching->servers.sources[source]->scan;
-    struct telling telling = watching_telling(watching);
+    struct telling telling = watching_report_context(watching);
     for (size_t i = 0; i < scan->edge_count; i++) {
         const struct wait *wait = &scan->waits[scan->edges[i].wait];
         bool first = i == 0 || scan->edges[i - 1].wait != scan->edges[i].wait;
@@ -179,7 +179,7 @@ static void report_stalls_of(struct watching *watching, uint32_t source)
     }
 }
 
-void tell_stalls(struct watching *watching)
+void report_stalls(struct watching *watching)
 {
     size_t kept = 0;
     if (watching->settings->stall_s <= 0)
@@ -196,7 +196,7 @@ void tell_stalls(struct watching *watching)
 
 /* ------------------------------------------------------------------ servers */
 
-void tell_servers(struct watching *watching)
+void report_servers(struct watching *watching)
 {
     struct cli *cli = watching->cli;
     if (!watching->told)
@@ -204,7 +204,7 @@ void tell_servers(struct watching *watching)
             memory_zeroed(&watching->memory, watching->servers.count * sizeof *watching->told);
     for (size_t i = 0; i < watching->servers.count && watching->told; i++) {
         const struct source *source = watching->servers.sources[i];
-        struct told_server *told = &watching->told[i];
+        struct reported_server *told = &watching->told[i];
         if (source->trouble_no != told->trouble_no && *source->trouble) {
             cli_say(cli, "%s: %s", source->label, source->trouble);
             told->trouble_no = source->trouble_no;

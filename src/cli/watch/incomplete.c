@@ -8,13 +8,14 @@
 static void name_unseen(const struct watching *watching, const struct unseen *unseen, char *text,
                         size_t size)
 {
-    const struct telling telling = watching_telling(watching);
+    const struct telling telling = watching_report_context(watching);
     char name[200];
     if (!unseen->sessions) {
         snprintf(text, size, "%s: ", telling.sources[unseen->source]->label);
         return;
     }
-    tell_name(&telling, (struct member){unseen->source, unseen->session}, name, sizeof name);
+    write_member_name(&telling, (struct member){unseen->source, unseen->session}, name,
+                      sizeof name);
     if (unseen->sessions == 1)
         snprintf(text, size, "%s ", name);
     else
@@ -39,7 +40,7 @@ static void write_unseen(const struct watching *watching, const struct unseen *u
     output_char(out, '\n');
 }
 
-void tell_unseen_once(struct watching *watching)
+void report_unseen_once(struct watching *watching)
 {
     for (size_t i = 0; i < watching->unseen.count; i++)
         write_unseen(watching, &watching->unseen.list[i], &watching->cli->out);
@@ -48,12 +49,12 @@ void tell_unseen_once(struct watching *watching)
 /* Was this reported before? Remembers it otherwise. */
 static bool was_reported(struct watching *watching, uint64_t key)
 {
-    for (size_t i = 0; i < watching->unseen_told_count; i++)
-        if (watching->unseen_told[i] == key)
+    for (size_t i = 0; i < watching->unseen_reported_count; i++)
+        if (watching->unseen_reported[i] == key)
             return true;
-    if (memory_grow(&watching->memory, &watching->unseen_told, &watching->unseen_told_room,
-                    watching->unseen_told_count + 1, sizeof *watching->unseen_told))
-        watching->unseen_told[watching->unseen_told_count++] = key;
+    if (memory_grow(&watching->memory, &watching->unseen_reported, &watching->unseen_told_room,
+                    watching->unseen_reported_count + 1, sizeof *watching->unseen_reported))
+        watching->unseen_reported[watching->unseen_reported_count++] = key;
     else
         watching->failed = true;
     return false;
@@ -70,19 +71,19 @@ static bool is_news(struct watching *watching, const struct unseen *unseen)
         watching, hash_stir(hash_bytes(unseen->reason, strlen(unseen->reason)), unseen->source));
 }
 
-/* Reports each reason once per server. tell_servers reports what concerns a whole server. */
-void tell_unseen(struct watching *watching)
+/* Reports each reason once per server. report_servers reports what concerns a whole server. */
+void report_unseen(struct watching *watching)
 {
     char text[256];
     if (!take_unseen(watching))
         watching->failed = true;
     for (size_t i = 0; i < watching->unseen.count; i++) {
         const struct unseen *unseen = &watching->unseen.list[i];
-        struct telling telling = watching_telling(watching);
+        struct telling telling = watching_report_context(watching);
         if (!is_news(watching, unseen))
             continue;
         if (watching->cli->json)
-            tell_unseen_json(&telling, unseen);
+            watch_unseen_json(&telling, unseen);
         if (!unseen->sessions || watching->cli->quiet)
             continue;
         name_unseen(watching, unseen, text, sizeof text);
@@ -90,7 +91,7 @@ void tell_unseen(struct watching *watching)
     }
 }
 
-void note_unseen(struct watching *watching, struct output *missed)
+void collect_unseen(struct watching *watching, struct output *missed)
 {
     if (!take_unseen(watching))
         watching->failed = true;

@@ -15,19 +15,19 @@
 
 static gordian_status judge_news(struct watching *watching, gordian_error *error)
 {
-    if (!servers_have_news(&watching->servers))
+    if (!servers_have_new_scans(&watching->servers))
         return GORDIAN_OK;
     TRY(servers_judge(&watching->servers, error));
-    struct telling telling = watching_telling(watching);
+    struct telling telling = watching_report_context(watching);
     gordian_error refused = {0};
     /* a failing service does not end the watch */
     if (watching->settings->reach.to &&
         feed_update(&watching->feed, &watching->servers, &telling, &refused) != GORDIAN_OK)
         cli_say(watching->cli, "the service: %s", refused.message);
     if (!watching->settings->once) {
-        tell_deadlocks(watching);
-        tell_stalls(watching);
-        tell_unseen(watching);
+        report_new_deadlocks(watching);
+        report_stalls(watching);
+        report_unseen(watching);
     }
     return GORDIAN_OK;
 }
@@ -44,13 +44,13 @@ static gordian_status run_iteration(struct watching *watching, gordian_error *er
     struct pollfd polls[LISTENER_POLLS];
     bool listens = watching->settings->listen;
     size_t count = listens ? listener_polls(&watching->listener, polls) : 0;
-    gordian_status status = servers_turn(&watching->servers, UINT64_MAX, polls, count, error);
+    gordian_status status = servers_run_once(&watching->servers, UINT64_MAX, polls, count, error);
     if (listens)
         listener_step(&watching->listener, polls, count, write_metrics, watching);
     THEN(status, judge_news(watching, error));
     if (status == GORDIAN_OK)
         act_on_deadlocks(watching, !watching->settings->once);
-    tell_servers(watching);
+    report_servers(watching);
     return status;
 }
 
@@ -62,7 +62,7 @@ static bool polled_enough(const struct servers *servers)
 {
     for (size_t i = 0; i < servers->count; i++) {
         const struct source *source = servers->sources[i];
-        if (source->first && source->looks < source->scans_alone + LOOKS_MOST)
+        if (source->first && source->looks < source->scans_before_others + LOOKS_MOST)
             return false;
     }
     return true;
@@ -98,7 +98,7 @@ static bool is_confirmed(const struct servers *servers)
             continue;
         if (!source->first) {
             for (size_t k = 0; k < servers->count; k++)
-                servers->sources[k]->scans_alone = servers->sources[k]->looks;
+                servers->sources[k]->scans_before_others = servers->sources[k]->looks;
             return false;
         }
         first = source->first > first ? source->first : first;
@@ -115,7 +115,7 @@ static bool is_confirmed(const struct servers *servers)
 
 static void print_verdict(struct watching *watching, size_t seen)
 {
-    struct telling telling = watching_telling(watching);
+    struct telling telling = watching_report_context(watching);
     const struct verdict *verdict = &watching->servers.verdict;
     if (verdict->deadlock_count)
         output_format(telling.out, "%zu %s, %zu more %s behind", verdict->deadlock_count,
@@ -131,7 +131,7 @@ static void print_verdict(struct watching *watching, size_t seen)
 
 static void print_summary(struct watching *watching)
 {
-    struct telling telling = watching_telling(watching);
+    struct telling telling = watching_report_context(watching);
     const struct overview *overview = &watching->overview;
     const struct verdict *verdict = &watching->servers.verdict;
     size_t all = duplicates_distinct(watching->servers.sources, watching->servers.count);
@@ -149,22 +149,22 @@ static void print_summary(struct watching *watching)
         output_format(telling.out,
                       "  %zu %s through queue positions, which the server resolves itself\n",
                       verdict->mended, verdict->mended == 1 ? "cycle goes" : "cycles go");
-    tell_unseen_once(watching);
-    tell_overview(&telling, overview);
+    report_unseen_once(watching);
+    print_overview(&telling, overview);
 }
 
 static int report_once(struct watching *watching)
 {
     const struct servers *servers = &watching->servers;
-    struct telling telling = watching_telling(watching);
-    tell_deadlocks(watching);
-    tell_stalls(watching);
+    struct telling telling = watching_report_context(watching);
+    report_new_deadlocks(watching);
+    report_stalls(watching);
     act_on_deadlocks(watching, true);
     if (!overview_take(&watching->overview, servers->sources, servers->count) ||
         !take_unseen(watching))
         watching->failed = true;
     if (watching->cli->json)
-        tell_summary_json(&telling, &servers->verdict, &watching->overview, &watching->unseen);
+        watch_summary_json(&telling, &servers->verdict, &watching->overview, &watching->unseen);
     else if (!watching->cli->quiet)
         print_summary(watching);
     return watching_code(watching);

@@ -112,12 +112,12 @@ static void describe(const struct scan *scan, const struct session *session, cha
 static void put_row(struct top *top, size_t number)
 {
     const struct tree_line *line = &top->tree.lines[number];
-    struct telling telling = watching_telling(top->watching);
+    struct telling telling = watching_report_context(top->watching);
     const struct scan *scan = &telling.sources[line->member.source]->scan;
     const struct session *session = &scan->sessions[line->member.session];
     char name[200], doing[200];
     unsigned indent = line->depth < 8 ? 2 * line->depth : 16;
-    tell_name(&telling, line->member, name, sizeof name);
+    write_member_name(&telling, line->member, name, sizeof name);
     describe(scan, session, doing, sizeof doing);
     if (number == top->selected)
         output_text(top->out, "\033[7m");
@@ -146,11 +146,11 @@ static void put_field(struct top *top, const char *name, const char *text)
 
 static void put_session(struct top *top, const struct tree_line *line)
 {
-    struct telling telling = watching_telling(top->watching);
+    struct telling telling = watching_report_context(top->watching);
     const struct scan *scan = &telling.sources[line->member.source]->scan;
     const struct session *session = &scan->sessions[line->member.session];
     char text[LINE_MOST];
-    tell_name(&telling, line->member, text, sizeof text);
+    write_member_name(&telling, line->member, text, sizeof text);
     put_field(top, "session", text);
     put_field(top, "user", session->user);
     put_field(top, "application", session->application);
@@ -164,8 +164,9 @@ static void put_session(struct top *top, const struct tree_line *line)
         put_field(top, "waits for", text);
         for (size_t i = 0, shown = 0; i < scan->edge_count && shown < 4; i++)
             if (scan->edges[i].wait == session->wait) {
-                tell_name(&telling, (struct member){line->member.source, scan->edges[i].holder},
-                          text, sizeof text);
+                write_member_name(&telling,
+                                  (struct member){line->member.source, scan->edges[i].holder}, text,
+                                  sizeof text);
                 put_field(top, shown++ ? "and" : "behind", text);
             }
     }
@@ -350,12 +351,12 @@ static bool renew_tree(struct top *top)
 static gordian_status judge_top(struct top *top, gordian_error *error)
 {
     struct watching *watching = top->watching;
-    if (!servers_have_news(&watching->servers))
+    if (!servers_have_new_scans(&watching->servers))
         return GORDIAN_OK;
     TRY(servers_judge(&watching->servers, error));
     if (watching->servers.verdict.deadlock_count > watching->found)
         watching->found = watching->servers.verdict.deadlock_count;
-    note_unseen(watching, &top->missed);
+    collect_unseen(watching, &top->missed);
     return GORDIAN_OK;
 }
 
@@ -369,7 +370,7 @@ static gordian_status renew_top(struct top *top, gordian_error *error)
         top->chosen_pid =
             member_session(top->watching->servers.sources, top->tree.lines[top->selected].member)
                 ->pid;
-    gordian_status status = servers_turn(&watching->servers, UINT64_MAX, &keys, 1, error);
+    gordian_status status = servers_run_once(&watching->servers, UINT64_MAX, &keys, 1, error);
     THEN(status, judge_top(top, error));
     if (status != GORDIAN_OK)
         return status;
@@ -394,7 +395,7 @@ static int end_top(struct top *top)
     if (top->missed.used)
         output_bytes(top->out, top->missed.buffer, top->missed.used);
     else
-        tell_unseen_once(watching); /* ended before the servers answered */
+        report_unseen_once(watching); /* ended before the servers answered */
     return code;
 }
 

@@ -15,7 +15,7 @@ static const char *const policy_choices[] = {"youngest", "least-work", NULL};
 static int check_options(struct cli *cli, struct watch_settings *settings, int operands)
 {
     gordian_error error = {0};
-    struct advice_settings *advice = &settings->advice;
+    struct victim_settings *advice = &settings->advice;
     if (operands == 0)
         return cli_misuse(cli, "no server to watch (postgres://USER@HOST/DATABASE, mysql://...)");
     if (settings->once && settings->top)

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "cli/base/cli.h"
-#include "cli/service/reach.h"
+#include "cli/service/service_connection.h"
 #include "sources/watch/actions/act.h"
 #include "sources/watch/feed.h"
 #include "sources/watch/graph/unseen.h"
@@ -37,11 +37,11 @@ struct watch_settings {
     const char *listen;
     struct reach reach; /* --to: a service and a system of it */
     const char *dot, *svg;
-    struct advice_settings advice;
+    struct victim_settings advice;
 };
 
 /* A reported deadlock. */
-struct told_deadlock {
+struct reported_deadlock {
     uint64_t number;
     uint64_t *keys; /* keys of the edges of its cycle */
     size_t key_count;
@@ -49,13 +49,13 @@ struct told_deadlock {
 };
 
 /* A reported wait. */
-struct told_stall {
+struct reported_stall {
     uint64_t key;
     bool alive;
 };
 
 /* The last reported state of a server. */
-struct told_server {
+struct reported_server {
     uint64_t trouble_no;
     bool away, lacks, parked;
 };
@@ -66,16 +66,16 @@ struct watching {
     struct servers servers;
     struct overview overview;
     struct acts acts;
-    struct told_deadlock *deadlocks;
+    struct reported_deadlock *deadlocks;
     size_t deadlock_count, deadlock_room;
-    struct told_stall *stalls;
+    struct reported_stall *stalls;
     size_t stall_count, stall_room;
-    struct told_server *told;
+    struct reported_server *told;
     struct listener listener; /* if settings->listen */
     struct feed feed;         /* if settings->reach.to */
     struct unseen_list unseen;
-    uint64_t *unseen_told; /* keys of reported reasons */
-    size_t unseen_told_count, unseen_told_room;
+    uint64_t *unseen_reported; /* keys of reported reasons */
+    size_t unseen_reported_count, unseen_told_room;
     bool incomplete; /* at some time not everything was seen */
     uint64_t found;  /* number of deadlocks */
     uint64_t ended;  /* statements cancelled and sessions terminated */
@@ -84,19 +84,19 @@ struct watching {
 };
 
 /* events.c */
-struct telling watching_telling(const struct watching *watching);
-void tell_deadlocks(struct watching *watching);
-void tell_stalls(struct watching *watching);
-void tell_servers(struct watching *watching);
+struct telling watching_report_context(const struct watching *watching);
+void report_new_deadlocks(struct watching *watching);
+void report_stalls(struct watching *watching);
+void report_servers(struct watching *watching);
 void watching_free(struct watching *watching);
 
 /* incomplete.c. Updates what cannot be seen now. False: out of memory. */
 bool take_unseen(struct watching *watching);
 /* Reports all of it with --once; otherwise what is new. */
-void tell_unseen_once(struct watching *watching);
-void tell_unseen(struct watching *watching);
+void report_unseen_once(struct watching *watching);
+void report_unseen(struct watching *watching);
 /* Writes what is new to `missed`, for a view that can only show it at its end. */
-void note_unseen(struct watching *watching, struct output *missed);
+void collect_unseen(struct watching *watching, struct output *missed);
 /* Returns the exit status for what was found and what was not seen. */
 int watching_code(struct watching *watching);
 

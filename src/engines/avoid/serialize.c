@@ -77,7 +77,7 @@ static void save_bank_processes(const gordian_bank *bank, struct bytes *bytes)
         bytes_u64(bytes, i);
 }
 
-void bank_image_save(gordian_bank *bank, struct bytes *bytes)
+void bank_serialize(gordian_bank *bank, struct bytes *bytes)
 {
     BANK_SCOPE(bank);
     bytes_u64(bytes, SERIALIZED_VERSION);
@@ -325,7 +325,7 @@ static gordian_status check_safe(struct loading *loading)
     return GORDIAN_OK;
 }
 
-gordian_status bank_image_load(gordian_bank *bank, struct bytes_in *in, gordian_error *error)
+gordian_status bank_deserialize(gordian_bank *bank, struct bytes_in *in, gordian_error *error)
 {
     struct loading loading = {.bank = bank, .ledger = &bank->ledger, .in = in, .error = error};
     const gordian_allocator *memory = &bank->ledger.memory;

@@ -7,7 +7,7 @@
 #include "foundation/base/bytes.h"
 
 /* Appends the serialized bank. Check bytes->failed afterwards. */
-void bank_image_save(gordian_bank *bank, struct bytes *bytes);
+void bank_serialize(gordian_bank *bank, struct bytes *bytes);
 /* Fills a bank that was just opened. GORDIAN_STATUS_INPUT: these bytes are no serialized bank, or
  * one with a queue while this bank has none. After a failure the bank can only be closed. */
-gordian_status bank_image_load(gordian_bank *bank, struct bytes_in *in, gordian_error *error);
+gordian_status bank_deserialize(gordian_bank *bank, struct bytes_in *in, gordian_error *error);

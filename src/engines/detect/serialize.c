@@ -134,7 +134,7 @@ static void save_awaits(const gordian_system *system, struct bytes *bytes)
             bytes_u64(bytes, q);
 }
 
-void system_image_save(const gordian_system *system, struct bytes *bytes)
+void system_serialize(const gordian_system *system, struct bytes *bytes)
 {
     const struct rag *graph = &system->graph;
     bytes_u64(bytes, SERIALIZED_VERSION);
@@ -436,7 +436,7 @@ static gordian_status load_awaits(struct loading *loading)
     return loading->in->bad ? fail_graph_state(loading, "invalid await") : GORDIAN_OK;
 }
 
-gordian_status system_image_load(gordian_system *system, struct bytes_in *in, gordian_error *error)
+gordian_status system_deserialize(gordian_system *system, struct bytes_in *in, gordian_error *error)
 {
     struct loading loading = {.system = system, .graph = &system->graph, .in = in, .error = error};
     uint64_t version = bytes_take_u64(in);

@@ -6,7 +6,8 @@
 #include "foundation/base/bytes.h"
 
 /* Appends the serialized system. Check bytes->failed afterwards. */
-void system_image_save(const gordian_system *system, struct bytes *bytes);
+void system_serialize(const gordian_system *system, struct bytes *bytes);
 /* Fills a system that was just opened. GORDIAN_STATUS_INPUT: these bytes are no serialized system.
  * After a failure the system can only be closed. */
-gordian_status system_image_load(gordian_system *system, struct bytes_in *in, gordian_error *error);
+gordian_status system_deserialize(gordian_system *system, struct bytes_in *in,
+                                  gordian_error *error);

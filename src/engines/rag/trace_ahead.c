@@ -96,7 +96,7 @@ const struct trace_plain *trace_ahead_next(const gordian_trace *trace, struct tr
     struct reader *reader = &trace->inside->reader;
     const struct reader_ahead *lines = reader->ahead;
     *fresh = false;
-    if (!reader_look(reader) || lines->equals) /* a line with an '=' is not plain */
+    if (!reader_scan_ahead(reader) || lines->equals) /* a line with an '=' is not plain */
         return NULL;
     *fresh = ahead->serial != lines->serial;
     if (*fresh) {

@@ -17,7 +17,7 @@ static bool cut_name(char *path)
     return true;
 }
 
-bool beside_self(char *path, size_t size)
+bool program_path(char *path, size_t size)
 {
     ssize_t length = readlink("/proc/self/exe", path, size - 1);
     if (length <= 0 || (size_t)length == size - 1)
@@ -26,19 +26,20 @@ bool beside_self(char *path, size_t size)
     return true;
 }
 
-bool beside_program(char *folder, size_t size)
+bool program_folder(char *folder, size_t size)
 {
-    return beside_self(folder, size) && cut_name(folder);
+    return program_path(folder, size) && cut_name(folder);
 }
 
-bool beside_code(const void *function, char *folder, size_t size)
+bool code_folder(const void *function, char *folder, size_t size)
 {
     Dl_info about;
     return dladdr(function, &about) && about.dli_fname &&
            snprintf(folder, size, "%s", about.dli_fname) < (int)size && cut_name(folder);
 }
 
-bool beside_find(const char *folder, const char *const *places, int mode, char *path, size_t size)
+bool find_installed_file(const char *folder, const char *const *places, int mode, char *path,
+                         size_t size)
 {
     char candidate[2 * PATH_MAX], resolved[PATH_MAX];
     for (; *places; places++) {
@@ -51,17 +52,17 @@ bool beside_find(const char *folder, const char *const *places, int mode, char *
     return false;
 }
 
-const void *beside_load(const char *path, const char *symbol, char *why, size_t size)
+const void *module_open(const char *path, const char *symbol, char *why, size_t size)
 {
     void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    const struct beside_head *table = module ? dlsym(module, symbol) : NULL;
+    const struct module_head *table = module ? dlsym(module, symbol) : NULL;
     if (!table) {
         const char *reason = dlerror();
         snprintf(why, size, "%s", reason ? reason : path);
     }
     if (module)
         dlclose(module); /* RTLD_NODELETE keeps it loaded */
-    if (table && table->version != BESIDE_VERSION) {
+    if (table && table->version != MODULE_VERSION) {
         snprintf(why, size, "%s is of another version", path);
         return NULL;
     }

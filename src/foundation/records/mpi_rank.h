@@ -32,13 +32,13 @@ enum {
     MPI_REQUESTS = 4096, /* a power of two */
     MPI_GROUPS = 256,    /* communicators */
     MPI_MEMBERS = 1 << 16 /* of all communicators together */,
-    MPI_RECENT = 64,      /* collectives remembered for each communicator */
-    MPI_HELPERS = 32,     /* threads of the MPI library */
-    MPI_EVENTS = 1 << 15, /* of the log */
-    MPI_LOOK_AT = 256,    /* one of this many unsuccessful tests is examined */
+    MPI_RECENT = 64,        /* collectives remembered for each communicator */
+    MPI_HELPERS = 32,       /* threads of the MPI library */
+    MPI_EVENTS = 1 << 15,   /* of the log */
+    MPI_SAMPLE_EVERY = 256, /* one of this many unsuccessful tests is examined */
 };
 
-#define MPI_ANYBODY (-1) /* a peer or a tag: any */
+#define MPI_ANY_RANK (-1) /* a peer or a tag: any */
 
 /* What a call waits for. */
 enum mpi_item_kind {
@@ -58,8 +58,8 @@ enum mpi_collective_need {
 
 struct mpi_item {
     uint32_t kind;   /* enum mpi_item_kind */
-    int32_t peer;    /* rank in the world, or MPI_ANYBODY; of a collective: its root, or -1 */
-    int32_t tag;     /* or MPI_ANYBODY; of a collective: enum mpi_collective_need */
+    int32_t peer;    /* rank in the world, or MPI_ANY_RANK; of a collective: its root, or -1 */
+    int32_t tag;     /* or MPI_ANY_RANK; of a collective: enum mpi_collective_need */
     uint32_t group;  /* index of the communicator here */
     uint64_t number; /* receive: its number; send: number in its channel, from 1; collective: number
                         in its communicator, from 1 */
@@ -77,7 +77,7 @@ struct mpi_slot {
     _Atomic uint32_t series;   /* number of such series of tests */
     _Atomic uint64_t tests;    /* of the series, from some test to the last one examined: */
     _Atomic uint64_t cpu_ns;   /* CPU time of this thread in that interval, */
-    _Atomic uint64_t test_ns;  /* and in every MPI_LOOK_AT-th test */
+    _Atomic uint64_t test_ns;  /* and in every MPI_SAMPLE_EVERY-th test */
     struct mpi_item items[MPI_ITEMS];
 };
 

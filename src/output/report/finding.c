@@ -56,7 +56,7 @@ static void add_lock(struct finding *finding, const struct report *report, uint3
     if (number == FINDING_NONE || !lock)
         return;
     finding->resources[number].lock = lock;
-    finding->resources[number].holding = held_text(report, index);
+    finding->resources[number].holding = holder_relation(report, index);
     *lock = (struct finding_lock){
         .address = from->raw.address,
         .place = from->place,
@@ -245,7 +245,7 @@ static void fill_head(struct finding *finding, const struct report *report)
     finding->threads_watched = head->threads_watched;
     finding->advice.lines = report_advice(report);
     finding->advice.text = plain_advice(finding, finding->advice.lines);
-    finding->outside = report_word(report);
+    finding->outside = report_verdict_text(report);
     finding->more_processes = report->process_count - 1;
     if (finding->kind == FINDING_STATUS)
         return;

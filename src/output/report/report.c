@@ -97,7 +97,7 @@ const char *report_kind(const struct report *report)
     return kind >= INCIDENT_DEADLOCK && kind <= INCIDENT_SUMMARY ? kinds[kind] : "unknown";
 }
 
-const char *report_word(const struct report *report)
+const char *report_verdict_text(const struct report *report)
 {
     static const char *const words[] = {
         [INCIDENT_PROVED] = "proved",
@@ -201,7 +201,7 @@ static bool open_title(const struct report *report, size_t members, const char *
     else if (kind == INCIDENT_SEMAPHORE)
         snprintf(text, size, "%s waits for %s, which no thread is left to post%s", waiter, lock,
                  more);
-    else if (!report_word(report))
+    else if (!report_verdict_text(report))
         return false;
     else if (members == 1)
         snprintf(text, size, "a thread waits for something that no thread is left to release%s",
@@ -349,7 +349,7 @@ static bool has_no_known_holder(const struct report *report, uint32_t lock)
     return could;
 }
 
-const char *held_text(const struct report *report, uint32_t lock)
+const char *holder_relation(const struct report *report, uint32_t lock)
 {
     const char *holding = lock_words(&report->locks[lock].raw)->holding;
     unsigned kind = report->locks[lock].raw.kind;

@@ -101,7 +101,7 @@ bool report_is_unsignalled(const struct report *report);
 /* Returns "deadlock", "potential", "stall", ...: for hooks and suppressions. */
 const char *report_kind(const struct report *report);
 /* Returns "proved", "likely" or "unknown"; NULL for a finding of the library. */
-const char *report_word(const struct report *report);
+const char *report_verdict_text(const struct report *report);
 /* Writes the title: "2 threads of bank wait for each other and can never go on". */
 void report_title(const struct report *report, char *text, size_t size);
 /* Words for a kind of lock: "spin lock"; the name of a nameless one, "spinlock"; and its relation
@@ -113,7 +113,7 @@ const struct lock_words *lock_words(const struct incident_lock *lock);
 /* Writes "recursive mutex", "rwlock", "counting semaphore". */
 const char *lock_kind(const struct incident_lock *lock, char *text, size_t size);
 /* Returns the relation of a lock to its holders: "held by", "could be signalled by", ... */
-const char *held_text(const struct report *report, uint32_t lock);
+const char *holder_relation(const struct report *report, uint32_t lock);
 /* Returns the advice as paragraphs, or NULL. */
 const char *report_advice(const struct report *report);
 /* Allocates memory that lives as long as the report. Out of memory: returns NULL and sets

@@ -259,7 +259,7 @@ static void append_stuck(const struct session *session, const struct report *rep
             append_text(session, "%s %u\n", word, report->threads[i].raw.tid);
 }
 
-struct session_number session_told(struct session *session, const struct report *report)
+struct session_number session_number_report(struct session *session, const struct report *report)
 {
     struct session_number number = {0};
     if (session->log < 0 || report->head.kind == INCIDENT_STATUS)
@@ -299,7 +299,7 @@ void session_suppressed(struct session *session, const struct report *report, un
                     report->head.number);
 }
 
-void session_folds(struct session *session, const struct report *report)
+void session_add_recurrences(struct session *session, const struct report *report)
 {
     struct entry entry;
     char *log = read_log(session->log);

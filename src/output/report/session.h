@@ -51,7 +51,7 @@ struct session_number {
     unsigned ordinal, sequence;
     bool again;
 };
-struct session_number session_told(struct session *session, const struct report *report);
+struct session_number session_number_report(struct session *session, const struct report *report);
 void session_suppressed(struct session *session, const struct report *report, unsigned line);
 /* Records at a program's end how often each report recurred. */
-void session_folds(struct session *session, const struct report *report);
+void session_add_recurrences(struct session *session, const struct report *report);

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-const struct value *told_read(struct arena *arena, const char *text, size_t length)
+const struct value *service_json_parse(struct arena *arena, const char *text, size_t length)
 {
     gordian_allocator memory = memory_allocator(NULL);
     const struct value *value = NULL;
@@ -16,13 +16,13 @@ const struct value *told_read(struct arena *arena, const char *text, size_t leng
     return value;
 }
 
-const char *told_text(const struct value *object, const char *key)
+const char *service_json_text(const struct value *object, const char *key)
 {
     const char *text = value_text(value_find(object, key));
     return text ? text : "";
 }
 
-uint64_t told_number(const struct value *object, const char *key)
+uint64_t service_json_number(const struct value *object, const char *key)
 {
     const struct value *value = value_find(object, key);
     if (value_is(value, VALUE_REAL) && value->real >= 1) /* units may be 2^63 or more */
@@ -30,8 +30,8 @@ uint64_t told_number(const struct value *object, const char *key)
     return value_is(value, VALUE_INTEGER) && value->integer > 0 ? (uint64_t)value->integer : 0;
 }
 
-void told_write_names(const struct style *style, struct output *out, const struct value *names,
-                      const char *before, const char *between)
+void service_json_write_names(const struct style *style, struct output *out,
+                              const struct value *names, const char *before, const char *between)
 {
     for (size_t i = 0; i < value_count(names); i++, before = between) {
         const char *name = value_text(value_item(names, i));
@@ -40,7 +40,7 @@ void told_write_names(const struct style *style, struct output *out, const struc
     }
 }
 
-void told_write(struct output *out, const struct value *value)
+void service_json_write(struct output *out, const struct value *value)
 {
     bool dict = value->kind == VALUE_DICT;
     switch (value->kind) {
@@ -62,10 +62,10 @@ void told_write(struct output *out, const struct value *value)
         for (uint32_t i = 0; i < value->count; i++) {
             output_text(out, i ? "," : "");
             if (dict) {
-                told_write(out, value->items[2 * i]);
+                service_json_write(out, value->items[2 * i]);
                 output_char(out, ':');
             }
-            told_write(out, value->items[dict ? 2 * i + 1 : i]);
+            service_json_write(out, value->items[dict ? 2 * i + 1 : i]);
         }
         output_char(out, dict ? '}' : ']');
         break;
@@ -76,19 +76,19 @@ void told_write(struct output *out, const struct value *value)
 
 static const char *told_process(const void *context, uint32_t process)
 {
-    const struct told_witness *told = context;
+    const struct parsed_witness *told = context;
     return names_text(&told->processes, process);
 }
 
 /* Awaits have no name. Here they get one that begins with a blank, which is not valid for names. */
-static bool is_await_resource(const struct told_witness *told, uint32_t resource)
+static bool is_await_resource(const struct parsed_witness *told, uint32_t resource)
 {
     return *names_text(&told->resources, resource) == ' ';
 }
 
 static const char *told_resource(const void *context, uint32_t resource)
 {
-    const struct told_witness *told = context;
+    const struct parsed_witness *told = context;
     return is_await_resource(told, resource) ? "an act" : names_text(&told->resources, resource);
 }
 
@@ -97,16 +97,16 @@ static const char *told_holding(const void *context, uint32_t resource)
     return is_await_resource(context, resource) ? "of" : "held by";
 }
 
-void told_witness_init(struct told_witness *told)
+void parsed_witness_init(struct parsed_witness *told)
 {
     gordian_allocator memory = memory_allocator(NULL);
-    *told = (struct told_witness){0};
+    *told = (struct parsed_witness){0};
     names_init(&told->processes, &memory);
     names_init(&told->resources, &memory);
     told->labels = (struct labels){told_process, told_resource, NULL, told, told_holding};
 }
 
-void told_witness_free(struct told_witness *told)
+void parsed_witness_free(struct parsed_witness *told)
 {
     gordian_allocator memory = memory_allocator(NULL);
     names_free(&told->processes);
@@ -126,7 +126,7 @@ static uint32_t id_of_name(struct names *names, uint32_t *count, const char *nam
     return names_put(names, *count, name, length) ? (*count)++ : GORDIAN_NONE;
 }
 
-static bool add_witness_edge(struct told_witness *told, const char *process, const char *resource,
+static bool add_witness_edge(struct parsed_witness *told, const char *process, const char *resource,
                              uint64_t units, bool waits)
 {
     gordian_allocator memory = memory_allocator(NULL);
@@ -151,7 +151,7 @@ static bool add_witness_edge(struct told_witness *told, const char *process, con
 }
 
 /* Reads [p, q, p', q', ...]: p waits for q, which p' holds. */
-static bool read_cycle(struct told_witness *told, const struct value *list)
+static bool read_cycle(struct parsed_witness *told, const struct value *list)
 {
     size_t count = value_count(list);
     told->witness.cycle = true;
@@ -166,14 +166,14 @@ static bool read_cycle(struct told_witness *told, const struct value *list)
 }
 
 /* {"process":"ann","awaits":2,"of":["bob","cal"]} */
-static bool read_await(struct told_witness *told, const struct value *item)
+static bool read_await(struct parsed_witness *told, const struct value *item)
 {
     char resource[32];
     size_t i;
     const struct value *other;
     snprintf(resource, sizeof resource, " %u", told->resource_count);
-    if (!add_witness_edge(told, told_text(item, "process"), resource, told_number(item, "awaits"),
-                          true))
+    if (!add_witness_edge(told, service_json_text(item, "process"), resource,
+                          service_json_number(item, "awaits"), true))
         return false;
     for (i = 0; (other = value_item(value_find(item, "of"), i)) != NULL; i++) {
         if (!add_witness_edge(told, value_text(other), resource, 1, false))
@@ -187,7 +187,7 @@ static bool is_number(const struct value *value)
     return value_is(value, VALUE_INTEGER) || value_is(value, VALUE_REAL);
 }
 
-static bool read_edges(struct told_witness *told, const struct value *list)
+static bool read_edges(struct parsed_witness *told, const struct value *list)
 {
     size_t i;
     const struct value *item;
@@ -200,22 +200,22 @@ static bool read_edges(struct told_witness *told, const struct value *list)
         const char *wanted = value_text(value_find(item, "waits"));
         const char *held = value_text(value_find(item, "holds"));
         if (!is_number(value_find(item, "units")) ||
-            !add_witness_edge(told, told_text(item, "process"), wanted ? wanted : held,
-                              told_number(item, "units"), wanted != NULL))
+            !add_witness_edge(told, service_json_text(item, "process"), wanted ? wanted : held,
+                              service_json_number(item, "units"), wanted != NULL))
             return false;
     }
     return true;
 }
 
-bool told_witness_read(struct told_witness *told, const struct value *value)
+bool parsed_witness_read(struct parsed_witness *told, const struct value *value)
 {
     const struct value *first = value_item(value, 0);
-    told_witness_free(told);
-    told_witness_init(told);
+    parsed_witness_free(told);
+    parsed_witness_init(told);
     return first && (value_is(first, VALUE_DICT) ? read_edges : read_cycle)(told, value);
 }
 
-uint32_t told_witness_find(const struct told_witness *told, const char *name)
+uint32_t parsed_witness_find(const struct parsed_witness *told, const char *name)
 {
     return names_find(&told->processes, name, strnlen(name, GORDIAN_NAME_MAX));
 }

@@ -8,18 +8,18 @@
 #include "output/show/style.h"
 
 /* Parses into a new arena, which the caller frees. Invalid JSON is NULL, which has no members. */
-const struct value *told_read(struct arena *arena, const char *text, size_t length);
+const struct value *service_json_parse(struct arena *arena, const char *text, size_t length);
 /* Returns a string or number member; "" or 0: none. */
-const char *told_text(const struct value *object, const char *key);
-uint64_t told_number(const struct value *object, const char *key);
+const char *service_json_text(const struct value *object, const char *key);
+uint64_t service_json_number(const struct value *object, const char *key);
 
 /* Writes names of processes, with `before` before the first and `between` between them. */
-void told_write_names(const struct style *style, struct output *out, const struct value *names,
-                      const char *before, const char *between);
+void service_json_write_names(const struct style *style, struct output *out,
+                              const struct value *names, const char *before, const char *between);
 /* Writes a value as compact JSON. */
-void told_write(struct output *out, const struct value *value);
+void service_json_write(struct output *out, const struct value *value);
 
-struct told_witness {
+struct parsed_witness {
     struct names processes, resources; /* only those in this witness */
     uint32_t process_count, resource_count;
     gordian_edge *edges;
@@ -31,9 +31,9 @@ struct told_witness {
     struct labels labels;
 };
 
-void told_witness_init(struct told_witness *told);
-void told_witness_free(struct told_witness *told);
+void parsed_witness_init(struct parsed_witness *told);
+void parsed_witness_free(struct parsed_witness *told);
 /* Reads the value of "witness". False: out of memory, or malformed. */
-bool told_witness_read(struct told_witness *told, const struct value *value);
+bool parsed_witness_read(struct parsed_witness *told, const struct value *value);
 /* Returns the process of this name, or GORDIAN_NONE. */
-uint32_t told_witness_find(const struct told_witness *told, const char *name);
+uint32_t parsed_witness_find(const struct parsed_witness *told, const char *name);

@@ -488,14 +488,14 @@ bool draw_witness(const struct drawing *drawing, const gordian_witness *witness,
     return true;
 }
 
-size_t draw_names_most(const struct drawing *drawing)
+size_t draw_names_limit(const struct drawing *drawing)
 {
     return drawing->whole ? SIZE_MAX : NAMES_MOST;
 }
 
 void draw_names(const struct drawing *drawing, const struct name_list *list)
 {
-    size_t most = draw_names_most(drawing), shown = list->count < most ? list->count : most;
+    size_t most = draw_names_limit(drawing), shown = list->count < most ? list->count : most;
     for (size_t i = 0; i < shown; i++) {
         output_text(drawing->out, i ? ", " : "");
         style_name(&drawing->style, drawing->out, COLOR_PROCESS, list->names[i]);

@@ -30,4 +30,4 @@ bool draw_witness(const struct drawing *drawing, const gordian_witness *witness,
 /* Prints "ann, bob, cal", or the first few and " and 93 more". */
 void draw_names(const struct drawing *drawing, const struct name_list *list);
 /* Returns how many names draw_names prints at most. */
-size_t draw_names_most(const struct drawing *drawing);
+size_t draw_names_limit(const struct drawing *drawing);

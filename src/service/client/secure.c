@@ -398,7 +398,7 @@ static struct secure_state secure_state(const struct secure_link *link)
 }
 
 __attribute__((visibility("default"))) const struct secure_interface gordian_tls_interface = {
-    .head.version = BESIDE_VERSION,
+    .head.version = MODULE_VERSION,
     .open = secure_open,
     .close = secure_close,
     .link_open = secure_link_open,

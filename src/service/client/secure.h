@@ -38,7 +38,7 @@ struct secure_state {
 
 /* The functions of TLS; the only symbol of the module. */
 struct secure_interface {
-    struct beside_head head;
+    struct module_head head;
     /* `host`: the name that the certificate must match, unless the wishes name another. Reads the
      * files; GORDIAN_STATUS_INPUT if one is unusable. The allocator must outlive it. On failure
      * *out is NULL. */

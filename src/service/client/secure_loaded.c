@@ -28,9 +28,10 @@ static bool find_module(char *path, size_t size)
     char folder[PATH_MAX];
     /* POSIX allows the conversion of a function's address. */
     const void *here = (const void *)(uintptr_t)secure_load;
-    return (beside_code(here, folder, sizeof folder) &&
-            beside_find(folder, places, R_OK, path, size)) ||
-           (beside_program(folder, sizeof folder) && beside_find(folder, places, R_OK, path, size));
+    return (code_folder(here, folder, sizeof folder) &&
+            find_installed_file(folder, places, R_OK, path, size)) ||
+           (program_folder(folder, sizeof folder) &&
+            find_installed_file(folder, places, R_OK, path, size));
 }
 
 const struct secure_interface *secure_load(gordian_error *error)
@@ -41,7 +42,7 @@ const struct secure_interface *secure_load(gordian_error *error)
              "tls:// needs OpenSSL through " SECURE_MODULE ", which is not here");
         return NULL;
     }
-    const struct secure_interface *table = beside_load(path, SECURE_TABLE, why, sizeof why);
+    const struct secure_interface *table = module_open(path, SECURE_TABLE, why, sizeof why);
     if (!table)
         fail(error, GORDIAN_STATUS_UNAVAILABLE, "tls:// needs OpenSSL: %s", why);
     return table;

@@ -10,11 +10,12 @@ bool name_is_closing(const char *name, size_t length)
     return length > size && memcmp(name + length - size, word, size) == 0;
 }
 
-static struct seat *find_seat(struct seat *seats, size_t count, uint32_t group)
+static struct membership *find_membership(struct membership *memberships, size_t count,
+                                          uint32_t group)
 {
     for (size_t i = 0; i < count; i++)
-        if (seats[i].group == group)
-            return &seats[i];
+        if (memberships[i].group == group)
+            return &memberships[i];
     return NULL;
 }
 
@@ -105,8 +106,8 @@ static bool is_lone(const struct recorded *entries, size_t count, uint32_t index
     return entry->operation.state == STATE_SCHEDULED && !followed && (oldest || entry->is_p2p);
 }
 
-static void settle_launch(struct recorded *entries, size_t count, uint32_t last, struct seat *seat,
-                          bool active)
+static void settle_launch(struct recorded *entries, size_t count, uint32_t last,
+                          struct membership *membership, bool active)
 {
     struct recorded *entry = &entries[last];
     /* The recorder may have dropped the first entries of its oldest launch. */
@@ -116,20 +117,21 @@ static void settle_launch(struct recorded *entries, size_t count, uint32_t last,
      * closing entry. So the launch is closed, unless the status says that the last operation given
      * to the device came before it. */
     entry->operation.passed =
-        last + 1 < count || (active && seat && seat->known && seat->enqueued >= 0 &&
-                             !came_before((uint64_t)seat->enqueued, &entry->operation));
+        last + 1 < count ||
+        (active && membership && membership->known && membership->enqueued >= 0 &&
+         !came_before((uint64_t)membership->enqueued, &entry->operation));
     entry->operation.lone = active && alone && !entry->closing && is_lone(entries, count, last);
     if (alone && !entry->closing)
         return;
-    if (seat && (entry->is_p2p || launch_has_peers(entries, last)))
-        seat->coalesces = true;
+    if (membership && (entry->is_p2p || launch_has_peers(entries, last)))
+        membership->coalesces = true;
     /* Without a closing entry, either the call that closes the launch has not returned, or the dump
      * omits the entry because it is completed. If the rank has done anything since, the call has
      * returned. */
     uint8_t state =
         entry->operation.passed && !entry->closing ? STATE_COMPLETED : entry->operation.state;
-    if (seat && alone && entry->is_p2p && state != STATE_COMPLETED)
-        seat->lost = true;
+    if (membership && alone && entry->is_p2p && state != STATE_COMPLETED)
+        membership->lost = true;
     if (launch_has_peers(entries, last) || (alone && entry->is_p2p))
         settle_transfers(entries, last, state);
     else if (!alone)
@@ -147,55 +149,59 @@ static void settle_launch(struct recorded *entries, size_t count, uint32_t last,
 /* Recorders of PyTorch 2.4 and 2.5 count a coalesced group of sends and receives as a collective,
  * but only on the participating ranks. Then the ranks of the group number its collectives
  * differently. Two launches with the same number show this. */
-static void note_uneven(const struct recorded *entries, uint32_t index, struct seat *seat)
+static void note_uneven(const struct recorded *entries, uint32_t index,
+                        struct membership *membership)
 {
     const struct recorded *entry = &entries[index];
-    if (!seat || !entry->is_p2p || !entry->operation.coalesced || entry->launch != index)
+    if (!membership || !entry->is_p2p || !entry->operation.coalesced || entry->launch != index)
         return;
     const struct recorded *previous =
         entry->previous == GORDIAN_NONE ? NULL : &entries[entry->previous];
     if (previous ? entry->p2p == previous->p2p && entry->collective > previous->collective
                  : entry->p2p == 0 && entry->collective > 0)
-        seat->uneven = true;
+        membership->uneven = true;
 }
 
 /* ------------------------------------------------------------------ completeness */
 
 /* The first send or receive of a group has number 1. If it is in the dump, the n-th send to a peer
  * matches the n-th receive. At the very start of a dump, members of a launch may be missing. */
-static void note_whole(const struct recorded *entries, uint32_t index, struct seat *seat)
+static void note_whole(const struct recorded *entries, uint32_t index,
+                       struct membership *membership)
 {
     const struct recorded *entry = &entries[index];
     bool first = entry->previous == GORDIAN_NONE || !entries[entry->previous].p2p;
     bool cut = entry->operation.coalesced && index == 0 && entry->operation.record > 0;
-    if (seat && entry->is_p2p && entry->p2p == 1 && first && !cut)
-        seat->whole = true;
+    if (membership && entry->is_p2p && entry->p2p == 1 && first && !cut)
+        membership->whole = true;
 }
 
-void resolve_coalesced(struct recorded *entries, size_t count, struct seat *seats,
-                       size_t seat_count, bool active)
+void resolve_coalesced(struct recorded *entries, size_t count, struct membership *memberships,
+                       size_t membership_count, bool active)
 {
     bool contiguous = true;
     find_launches(entries, count);
     for (uint32_t i = 0; i < count; i++) {
-        struct seat *seat = find_seat(seats, seat_count, entries[i].operation.group);
+        struct membership *membership =
+            find_membership(memberships, membership_count, entries[i].operation.group);
         if (!entries[i].continued)
-            settle_launch(entries, count, i, seat, active);
+            settle_launch(entries, count, i, membership, active);
         contiguous &= i == 0 || entries[i].operation.record == entries[i - 1].operation.record + 1;
     }
     for (uint32_t i = 0; i < count; i++) {
-        struct seat *seat = find_seat(seats, seat_count, entries[i].operation.group);
-        note_uneven(entries, i, seat);
+        struct membership *membership =
+            find_membership(memberships, membership_count, entries[i].operation.group);
+        note_uneven(entries, i, membership);
         /* The status says that a send or receive is completed, but its entry does not. So it is a
          * member of a coalesced group whose closing entry was omitted. No collective in the dump
          * has that number. */
         const struct recorded *entry = &entries[i];
-        if (seat && seat->known && entry->is_p2p && entry->operation.state != STATE_COMPLETED &&
-            !entry->operation.coalesced && seat->completed == seat->enqueued &&
-            entry->p2p > seat->top && seat->completed >= 0 &&
-            (uint64_t)seat->completed == entry->p2p)
-            seat->coalesces = true;
+        if (membership && membership->known && entry->is_p2p &&
+            entry->operation.state != STATE_COMPLETED && !entry->operation.coalesced &&
+            membership->completed == membership->enqueued && entry->p2p > membership->top &&
+            membership->completed >= 0 && (uint64_t)membership->completed == entry->p2p)
+            membership->coalesces = true;
         if (contiguous)
-            note_whole(entries, i, seat);
+            note_whole(entries, i, membership);
     }
 }

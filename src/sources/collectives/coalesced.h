@@ -29,8 +29,8 @@ struct recorded {
 
 bool name_is_closing(const char *name, size_t length);
 
-/* Turns entries into operations. `entries` are in the order of their records. `seats` are the
+/* Turns entries into operations. `entries` are in the order of their records. `memberships` are the
  * rank's members of all their groups, with statuses. `active`: no entry is completed, so completed
  * entries may have been omitted. */
-void resolve_coalesced(struct recorded *entries, size_t count, struct seat *seats,
-                       size_t seat_count, bool active);
+void resolve_coalesced(struct recorded *entries, size_t count, struct membership *memberships,
+                       size_t membership_count, bool active);

@@ -14,7 +14,7 @@
  *      ─> wait-for graph and cycles, by libgordian's engine    judge.c
  *      ─> reports                      findings.c, tell.c, tell_json.c, tell_svg.c, tell_trace.c
  *
- * A *rendezvous* (struct meeting) is an operation that is in flight on some rank. Its *late*
+ * A *rendezvous* (struct rendezvous) is an operation that is in flight on some rank. Its *late*
  * members are those that the others wait for: they have not queued the operation, or have an older
  * operation in flight. As far as the dumps show, a rank can proceed when any of its rendezvous
  * does: they do not say which one it needs first. So each wait is of the kind "any", and a rank

@@ -37,8 +37,8 @@ struct dump_reader {
     size_t local_count, local_capacity;
     struct recorded *entries;
     size_t entry_count, entry_capacity;
-    struct seat *seats;
-    size_t seat_count, seat_capacity;
+    struct membership *memberships;
+    size_t membership_count, membership_capacity;
     bool completed; /* some entry is completed */
     bool untimed;   /* some entry is completed without a start time */
     gordian_error *error;
@@ -381,32 +381,33 @@ static gordian_status read_group_field(struct dump_reader *reader, const struct 
 }
 
 /* Returns the rank's member record of a group; adds it if it is new. NULL: out of memory. */
-static struct seat *reader_seat(struct dump_reader *reader, uint32_t group)
+static struct membership *reader_membership(struct dump_reader *reader, uint32_t group)
 {
-    for (size_t i = reader->seat_count; i-- > 0;)
-        if ((&reader->seats[i])->group == group)
-            return &reader->seats[i];
-    if (!memory_extend(&reader->job->memory, reader->seats, reader->seat_capacity,
-                       reader->seat_count))
+    for (size_t i = reader->membership_count; i-- > 0;)
+        if ((&reader->memberships[i])->group == group)
+            return &reader->memberships[i];
+    if (!memory_extend(&reader->job->memory, reader->memberships, reader->membership_capacity,
+                       reader->membership_count))
         return NULL;
-    struct seat *seat = &reader->seats[reader->seat_count++];
-    *seat = (struct seat){.group = group, .enqueued = -1, .completed = -1, .last = GORDIAN_NONE};
-    return seat;
+    struct membership *membership = &reader->memberships[reader->membership_count++];
+    *membership =
+        (struct membership){.group = group, .enqueued = -1, .completed = -1, .last = GORDIAN_NONE};
+    return membership;
 }
 
 /* Updates the member record with what an entry says about its group. A send or a receive carries
  * the number of the last collective queued before it. */
-static gordian_status note_seat(struct dump_reader *reader, struct recorded *entry)
+static gordian_status note_membership(struct dump_reader *reader, struct recorded *entry)
 {
     uint64_t reached = entry->collective + entry->is_p2p;
-    struct seat *seat = reader_seat(reader, entry->operation.group);
-    if (!seat)
+    struct membership *membership = reader_membership(reader, entry->operation.group);
+    if (!membership)
         return fail_memory(reader->error);
-    seat->reached = reached > seat->reached ? reached : seat->reached;
-    seat->top = entry->collective > seat->top ? entry->collective : seat->top;
-    seat->top_p2p = entry->p2p > seat->top_p2p ? entry->p2p : seat->top_p2p;
-    entry->previous = seat->last;
-    seat->last = (uint32_t)reader->entry_count;
+    membership->reached = reached > membership->reached ? reached : membership->reached;
+    membership->top = entry->collective > membership->top ? entry->collective : membership->top;
+    membership->top_p2p = entry->p2p > membership->top_p2p ? entry->p2p : membership->top_p2p;
+    entry->previous = membership->last;
+    membership->last = (uint32_t)reader->entry_count;
     if (entry->is_p2p || entry->p2p) {
         pthread_mutex_lock(&reader->job->lock);
         reader->job->groups[entry->operation.group].peers = true;
@@ -471,7 +472,7 @@ static gordian_status read_entry(struct dump_reader *reader, const struct value 
     reader->completed |= operation->state == STATE_COMPLETED;
     operation->sequence = recorded.is_p2p ? recorded.p2p : recorded.collective;
     operation->other = recorded.is_p2p ? recorded.collective : recorded.p2p;
-    TRY(note_seat(reader, &recorded));
+    TRY(note_membership(reader, &recorded));
     if (operation->peer != GORDIAN_NONE)
         operation->peer = member_at(reader->job, operation->group, operation->peer);
     /* A send or a receive without a peer is useless, unless it closes a group. */
@@ -521,12 +522,12 @@ static gordian_status place_status(struct dump_reader *reader, int64_t id,
     for (size_t i = 0; i < reader->local_count; i++) {
         if (reader->locals[i].id != id)
             continue;
-        struct seat *seat = reader_seat(reader, reader->locals[i].group);
-        if (!seat)
+        struct membership *membership = reader_membership(reader, reader->locals[i].group);
+        if (!membership)
             return fail_memory(reader->error);
-        seat->known = true;
-        seat->enqueued = value_integer(value_find(status, "last_enqueued_collective"), -1);
-        seat->completed = value_integer(value_find(status, "last_completed_collective"), -1);
+        membership->known = true;
+        membership->enqueued = value_integer(value_find(status, "last_enqueued_collective"), -1);
+        membership->completed = value_integer(value_find(status, "last_completed_collective"), -1);
     }
     return GORDIAN_OK;
 }
@@ -565,16 +566,16 @@ static int compare_operations(const void *left, const void *right)
 }
 
 /* Assigns the operations to the members. */
-static void seat_operations(struct rank *rank)
+static void assign_operations(struct rank *rank)
 {
-    struct seat *seat = rank->seats;
+    struct membership *membership = rank->memberships;
     for (uint32_t i = 0; i < rank->operation_count; i++) {
         const struct operation *operation = &rank->operations[i];
-        while (seat->group != operation->group)
-            seat++;
-        if (seat->count++ == 0)
-            seat->first = i;
-        seat->collectives += operation->peer == GORDIAN_NONE;
+        while (membership->group != operation->group)
+            membership++;
+        if (membership->count++ == 0)
+            membership->first = i;
+        membership->collectives += operation->peer == GORDIAN_NONE;
         rank->latest = operation->created > rank->latest ? operation->created : rank->latest;
         rank->flights += in_flight(operation);
         if (in_flight(operation) && !operation->sends && operation->order < rank->oldest)
@@ -602,28 +603,29 @@ static gordian_status keep_rank(struct dump_reader *reader, struct rank *rank)
     uint32_t count = 0;
     for (size_t i = 0; i < reader->entry_count; i++)
         count += !reader->entries[i].dropped;
-    size_t seats = reader->seat_count * sizeof *rank->seats;
+    size_t memberships = reader->membership_count * sizeof *rank->memberships;
     rank->operations = memory_alloc(&reader->job->memory, count * sizeof *rank->operations + 1);
-    rank->seats = memory_alloc(&reader->job->memory, seats + 1);
-    if (!rank->operations || !rank->seats) {
-        memory_free_all(&reader->job->memory, rank->operations, rank->seats);
+    rank->memberships = memory_alloc(&reader->job->memory, memberships + 1);
+    if (!rank->operations || !rank->memberships) {
+        memory_free_all(&reader->job->memory, rank->operations, rank->memberships);
         *rank = (struct rank){.listed = rank->listed};
         return fail_memory(reader->error);
     }
     for (size_t i = 0; i < reader->entry_count; i++)
         if (!reader->entries[i].dropped)
             rank->operations[rank->operation_count++] = reader->entries[i].operation;
-    if (seats)
-        memcpy(rank->seats, reader->seats, seats);
-    rank->seat_count = (uint32_t)reader->seat_count;
+    if (memberships)
+        memcpy(rank->memberships, reader->memberships, memberships);
+    rank->membership_count = (uint32_t)reader->membership_count;
     rank->oldest = UINT64_MAX;
     rank->untimed = reader->untimed;
     rank->active = !reader->completed;
     rank->heard = true;
     qsort(rank->operations, rank->operation_count, sizeof *rank->operations, compare_operations);
     drop_repeated(rank);
-    qsort(rank->seats, rank->seat_count, sizeof *rank->seats, compare_seats);
-    seat_operations(rank);
+    qsort(rank->memberships, rank->membership_count, sizeof *rank->memberships,
+          compare_memberships);
+    assign_operations(rank);
     return GORDIAN_OK;
 }
 
@@ -684,7 +686,7 @@ gordian_status dump_read(struct dump_reader *reader, const char *bytes, size_t s
 {
     const struct value *dump = NULL;
     reader->error = error;
-    reader->local_count = reader->entry_count = reader->seat_count = 0;
+    reader->local_count = reader->entry_count = reader->membership_count = 0;
     reader->untimed = reader->completed = false;
     gordian_status status =
         size == 0 ? fail(error, GORDIAN_STATUS_INPUT, "the dump is empty")
@@ -693,8 +695,8 @@ gordian_status dump_read(struct dump_reader *reader, const char *bytes, size_t s
             : json_read(&dump, &reader->arena, bytes, size, error);
     THEN(status, read_dump(reader, dump));
     if (status == GORDIAN_OK) {
-        resolve_coalesced(reader->entries, reader->entry_count, reader->seats, reader->seat_count,
-                          !reader->completed);
+        resolve_coalesced(reader->entries, reader->entry_count, reader->memberships,
+                          reader->membership_count, !reader->completed);
         status = keep_rank(reader, rank);
     }
     arena_free(&reader->arena);
@@ -723,5 +725,5 @@ void dump_reader_close(struct dump_reader *reader)
     arena_free(&reader->arena);
     names_free(&reader->texts);
     names_free(&reader->group_names);
-    memory_free_all(&memory, reader->locals, reader->entries, reader->seats, reader);
+    memory_free_all(&memory, reader->locals, reader->entries, reader->memberships, reader);
 }

@@ -10,7 +10,7 @@
 /* Ranks with the same fault at the same operation. */
 struct charge {
     enum blame blame;
-    uint32_t meeting; /* NONE: none */
+    uint32_t rendezvous; /* NONE: none */
     const uint32_t *ranks;
     size_t count;
 };
@@ -35,9 +35,9 @@ static void write_group(struct output *out, const struct training *job, uint32_t
         output_format(out, " (%s)", training_name(job, job->groups[group].about));
 }
 
-static void write_meeting(struct output *out, const struct training *job, uint32_t meeting)
+static void write_meeting(struct output *out, const struct training *job, uint32_t rendezvous)
 {
-    const struct meeting *about = &job->meetings[meeting];
+    const struct rendezvous *about = &job->rendezvous_list[rendezvous];
     const struct operation *operation = flight_operation(job, &job->flights[about->first]);
     const char *name = training_name(job, operation->name);
     output_format(out, "%s #%llu", *name ? name : "an operation",
@@ -57,13 +57,14 @@ static const char *verb_form(size_t count, const char *one, const char *many)
 static void write_absent(struct output *out, const struct training *job,
                          const struct charge *charge)
 {
-    const struct meeting *meeting = &job->meetings[charge->meeting];
+    const struct rendezvous *rendezvous = &job->rendezvous_list[charge->rendezvous];
     write_subject(out, charge->ranks, charge->count, true);
-    output_text(out, meeting->unreceived ? " never posted the receive for " : " never arrived at ");
-    write_meeting(out, job, charge->meeting);
-    if (meeting->peer == GORDIAN_NONE)
-        output_format(out, ", where %u rank%s", meeting->count,
-                      meeting->count > 1 ? "s wait" : " waits");
+    output_text(out,
+                rendezvous->unreceived ? " never posted the receive for " : " never arrived at ");
+    write_meeting(out, job, charge->rendezvous);
+    if (rendezvous->peer == GORDIAN_NONE)
+        output_format(out, ", where %u rank%s", rendezvous->count,
+                      rendezvous->count > 1 ? "s wait" : " waits");
     bool sends = false; /* an absent rank may have sends in flight */
     for (size_t i = 0; i < charge->count; i++)
         sends = sends || job->ranks[charge->ranks[i]].flights;
@@ -79,14 +80,14 @@ static void write_absent(struct output *out, const struct training *job,
 
 static void write_stuck(struct output *out, const struct training *job, const struct charge *charge)
 {
-    const struct meeting *meeting = &job->meetings[charge->meeting];
+    const struct rendezvous *rendezvous = &job->rendezvous_list[charge->rendezvous];
     output_text(out, charge->count > 1 ? "The devices of " : "The device of ");
     write_subject(out, charge->ranks, charge->count, false);
     output_format(out, " %s stopped: ", verb_form(charge->count, "has", "have"));
-    write_meeting(out, job, charge->meeting);
-    if (meeting->completed)
-        output_format(out, " is completed on %u other rank%s and not there", meeting->completed,
-                      meeting->completed > 1 ? "s" : "");
+    write_meeting(out, job, charge->rendezvous);
+    if (rendezvous->completed)
+        output_format(out, " is completed on %u other rank%s and not there", rendezvous->completed,
+                      rendezvous->completed > 1 ? "s" : "");
     else
         output_text(out, " has begun on other ranks and not there, with nothing before it");
     output_format(out, ". Look at %s (nvidia-smi, Xid errors in dmesg).",
@@ -103,7 +104,7 @@ static void write_charge(struct output *out, const struct training *job,
         output_format(out, " %s left no dump that can be read, and others wait for %s in ",
                       verb_form(charge->count, "has", "have"),
                       verb_form(charge->count, "it", "them"));
-        write_meeting(out, job, charge->meeting);
+        write_meeting(out, job, charge->rendezvous);
         output_format(out, ": see whether %s process%s, and the machine, %s alive.",
                       verb_form(charge->count, "its", "their"), charge->count > 1 ? "es" : "",
                       verb_form(charge->count, "is", "are"));
@@ -113,13 +114,13 @@ static void write_charge(struct output *out, const struct training *job,
 }
 
 /* Returns the first operation that differs from the others, or that does not. */
-static const struct operation *example_of(const struct training *job, const struct meeting *meeting,
-                                          bool odd)
+static const struct operation *example_of(const struct training *job,
+                                          const struct rendezvous *rendezvous, bool odd)
 {
-    for (uint32_t i = 0; i < meeting->count; i++)
-        if (job->flights[meeting->first + i].odd == odd)
-            return flight_operation(job, &job->flights[meeting->first + i]);
-    return flight_operation(job, &job->flights[meeting->first]);
+    for (uint32_t i = 0; i < rendezvous->count; i++)
+        if (job->flights[rendezvous->first + i].odd == odd)
+            return flight_operation(job, &job->flights[rendezvous->first + i]);
+    return flight_operation(job, &job->flights[rendezvous->first]);
 }
 
 static void write_difference(struct output *out, const struct training *job,
@@ -136,13 +137,14 @@ static void write_difference(struct output *out, const struct training *job,
 
 /* Writes the ranks whose operations differ, or do not, as the subject of a sentence. */
 static void write_side(struct output *out, const struct training *job,
-                       const struct meeting *meeting, bool odd, bool capital)
+                       const struct rendezvous *rendezvous, bool odd, bool capital)
 {
     uint32_t ranks[NAMED_MOST + 1];
-    uint32_t count = 0, side = odd ? meeting->odd_count : meeting->count - meeting->odd_count;
-    for (uint32_t i = 0; i < meeting->count && count <= NAMED_MOST; i++)
-        if (job->flights[meeting->first + i].odd == odd)
-            ranks[count++] = job->flights[meeting->first + i].rank;
+    uint32_t count = 0,
+             side = odd ? rendezvous->odd_count : rendezvous->count - rendezvous->odd_count;
+    for (uint32_t i = 0; i < rendezvous->count && count <= NAMED_MOST; i++)
+        if (job->flights[rendezvous->first + i].odd == odd)
+            ranks[count++] = job->flights[rendezvous->first + i].rank;
     if (side > NAMED_MOST)
         output_format(out, "%u ranks", side);
     else
@@ -152,16 +154,16 @@ static void write_side(struct output *out, const struct training *job,
 static void write_mismatch(struct output *out, const struct training *job,
                            const struct mismatch *mismatch)
 {
-    const struct meeting *meeting = &job->meetings[mismatch->meeting];
-    write_side(out, job, meeting, true, true);
-    output_text(out, meeting->odd_count > 1 ? " do not match " : " does not match ");
-    write_side(out, job, meeting, false, false);
-    output_format(out, " at #%llu of ", (unsigned long long)meeting->sequence);
-    write_group(out, job, meeting->group);
+    const struct rendezvous *rendezvous = &job->rendezvous_list[mismatch->rendezvous];
+    write_side(out, job, rendezvous, true, true);
+    output_text(out, rendezvous->odd_count > 1 ? " do not match " : " does not match ");
+    write_side(out, job, rendezvous, false, false);
+    output_format(out, " at #%llu of ", (unsigned long long)rendezvous->sequence);
+    write_group(out, job, rendezvous->group);
     output_text(out, ": ");
-    write_difference(out, job, mismatch, example_of(job, meeting, true));
+    write_difference(out, job, mismatch, example_of(job, rendezvous, true));
     output_text(out, "against ");
-    write_difference(out, job, mismatch, example_of(job, meeting, false));
+    write_difference(out, job, mismatch, example_of(job, rendezvous, false));
     output_text(out, "there. Compare what the ranks call.");
 }
 
@@ -169,15 +171,15 @@ static void write_mismatch(struct output *out, const struct training *job,
 
 /* Returns 1 if the rank has the first operation before the second, -1 if after it, 0 if it is in
  * neither. */
-static int rank_order(const struct training *job, uint32_t rank, const struct meeting *first,
-                      const struct meeting *second)
+static int rank_order(const struct training *job, uint32_t rank, const struct rendezvous *first,
+                      const struct rendezvous *second)
 {
     uint64_t records[2] = {0, 0};
-    const struct meeting *both[2] = {first, second};
+    const struct rendezvous *both[2] = {first, second};
     for (int i = 0; i < 2; i++) {
-        const struct seat *seat = rank_seat(&job->ranks[rank], both[i]->group);
-        for (uint32_t j = 0; seat && j < seat->collectives; j++) {
-            const struct operation *operation = &job->ranks[rank].operations[seat->first + j];
+        const struct membership *membership = rank_membership(&job->ranks[rank], both[i]->group);
+        for (uint32_t j = 0; membership && j < membership->collectives; j++) {
+            const struct operation *operation = &job->ranks[rank].operations[membership->first + j];
             if (operation->sequence == both[i]->sequence)
                 records[i] = operation->record + 1;
         }
@@ -193,8 +195,8 @@ static uint32_t cycle_odd(const struct training *job, const struct cycle *cycle)
     if (cycle->count != 2)
         return GORDIAN_NONE;
     const struct step *steps = job->steps + cycle->first;
-    const struct meeting *a = &job->meetings[steps[0].meeting];
-    const struct meeting *b = &job->meetings[steps[1].meeting];
+    const struct rendezvous *a = &job->rendezvous_list[steps[0].rendezvous];
+    const struct rendezvous *b = &job->rendezvous_list[steps[1].rendezvous];
     if (a->peer != GORDIAN_NONE || b->peer != GORDIAN_NONE)
         return GORDIAN_NONE;
     size_t first = 0, second = 0;
@@ -208,11 +210,11 @@ static uint32_t cycle_odd(const struct training *job, const struct cycle *cycle)
 
 static const char *place_of(const struct training *job, const struct step *step)
 {
-    const struct meeting *meeting = &job->meetings[step->meeting];
-    for (uint32_t i = 0; i < meeting->count; i++)
-        if (job->flights[meeting->first + i].rank == step->rank)
-            return training_name(job,
-                                 flight_operation(job, &job->flights[meeting->first + i])->place);
+    const struct rendezvous *rendezvous = &job->rendezvous_list[step->rendezvous];
+    for (uint32_t i = 0; i < rendezvous->count; i++)
+        if (job->flights[rendezvous->first + i].rank == step->rank)
+            return training_name(
+                job, flight_operation(job, &job->flights[rendezvous->first + i])->place);
     return "";
 }
 
@@ -223,7 +225,7 @@ static void write_cycle(struct output *out, const struct training *job, const st
     output_format(out, "A cycle of %zu ranks: ", cycle->count);
     for (size_t i = 0; i < cycle->count && i < NAMED_MOST; i++) {
         output_format(out, "%srank %u is in ", i ? "; " : "", steps[i].rank);
-        write_meeting(out, job, steps[i].meeting);
+        write_meeting(out, job, steps[i].rendezvous);
         if (*place_of(job, &steps[i]))
             output_format(out, ", at %s,", place_of(job, &steps[i]));
         output_format(out, " and waits for rank %u", steps[(i + 1) % cycle->count].rank);
@@ -250,12 +252,12 @@ static uint32_t add_rank(struct finding *finding, uint32_t rank, enum finding_ro
 /* Adds a resource such as "all_reduce #12 of 7". */
 static uint32_t add_operation(struct finding *finding, const struct training *job, uint32_t index)
 {
-    const struct meeting *meeting = &job->meetings[index];
-    const struct operation *from = flight_operation(job, &job->flights[meeting->first]);
-    const struct group *group = &job->groups[meeting->group];
+    const struct rendezvous *rendezvous = &job->rendezvous_list[index];
+    const struct operation *from = flight_operation(job, &job->flights[rendezvous->first]);
+    const struct group *group = &job->groups[rendezvous->group];
     const char *name =
         finding_format(finding, "%s #%llu of %s", training_name(job, from->name),
-                       (unsigned long long)meeting->sequence, training_name(job, group->name));
+                       (unsigned long long)rendezvous->sequence, training_name(job, group->name));
     struct finding_operation *operation = finding_alloc(finding, sizeof *operation);
     uint32_t number = finding_resource(finding, name, "operation");
     if (number == FINDING_NONE || !operation)
@@ -268,12 +270,12 @@ static uint32_t add_operation(struct finding *finding, const struct training *jo
         .name = training_name(job, from->name),
         .dtype = training_name(job, from->type),
         .line = from->place ? training_name(job, from->place) : NULL,
-        .sequence = meeting->sequence,
+        .sequence = rendezvous->sequence,
         .input = from->input,
         .output = from->output,
         .created_ns = from->created,
-        .peer = meeting->peer,
-        .completed = meeting->completed,
+        .peer = rendezvous->peer,
+        .completed = rendezvous->completed,
     };
     return number;
 }
@@ -290,18 +292,18 @@ static int compare_attendance(const void *left, const void *right)
     return (a->rank > b->rank) - (a->rank < b->rank);
 }
 
-static bool is_odd(const struct training *job, const struct meeting *meeting, uint32_t rank)
+static bool is_odd(const struct training *job, const struct rendezvous *rendezvous, uint32_t rank)
 {
-    for (uint32_t i = 0; i < meeting->count && meeting->odd_count; i++)
-        if (job->flights[meeting->first + i].rank == rank)
-            return job->flights[meeting->first + i].odd;
+    for (uint32_t i = 0; i < rendezvous->count && rendezvous->odd_count; i++)
+        if (job->flights[rendezvous->first + i].rank == rank)
+            return job->flights[rendezvous->first + i].odd;
     return false;
 }
 
-static void add_meeting(struct finding *finding, const struct training *job, uint32_t index)
+static void add_rendezvous(struct finding *finding, const struct training *job, uint32_t index)
 {
-    const struct meeting *meeting = &job->meetings[index];
-    size_t count = 0, total = (size_t)meeting->count + meeting->late_count;
+    const struct rendezvous *rendezvous = &job->rendezvous_list[index];
+    size_t count = 0, total = (size_t)rendezvous->count + rendezvous->late_count;
     struct attendance *list = memory_alloc(&job->memory, (total + 1) * sizeof *list);
     uint32_t operation = add_operation(finding, job, index);
     finding->failed = finding->failed || !list;
@@ -309,28 +311,29 @@ static void add_meeting(struct finding *finding, const struct training *job, uin
         memory_free(&job->memory, list);
         return;
     }
-    for (uint32_t i = 0; i < meeting->count; i++)
-        list[count++] = (struct attendance){job->flights[meeting->first + i].rank, 0};
-    for (uint32_t i = 0; i < meeting->late_count; i++)
-        list[count++] = (struct attendance){job->late[meeting->late_first + i], i + 1};
+    for (uint32_t i = 0; i < rendezvous->count; i++)
+        list[count++] = (struct attendance){job->flights[rendezvous->first + i].rank, 0};
+    for (uint32_t i = 0; i < rendezvous->late_count; i++)
+        list[count++] = (struct attendance){job->late[rendezvous->late_first + i], i + 1};
     qsort(list, count, sizeof *list, compare_attendance);
     uint32_t party = FINDING_NONE;
     for (size_t i = 0; i < count && !finding->failed; i++) {
         uint32_t rank = list[i].rank;
         if (i == 0 || list[i - 1].rank != rank) {
-            bool blamed = job->ranks[rank].blame != BLAME_NONE && job->ranks[rank].meeting == index;
+            bool blamed =
+                job->ranks[rank].blame != BLAME_NONE && job->ranks[rank].rendezvous == index;
             party = add_rank(finding, rank,
                              blamed         ? FINDING_BLAMED
                              : list[i].late ? FINDING_OTHER
                                             : FINDING_BEHIND);
             if (party != FINDING_NONE)
-                finding->parties[party].odd = is_odd(job, meeting, rank);
+                finding->parties[party].odd = is_odd(job, rendezvous, rank);
         }
         if (!list[i].late)
             finding_edge(finding, party, operation, FINDING_NONE);
         else
             finding_edge(finding, FINDING_NONE, operation, party)->relation =
-                list[i].late <= meeting->missing_count ? FINDING_MISSING : FINDING_OLDER;
+                list[i].late <= rendezvous->missing_count ? FINDING_MISSING : FINDING_OLDER;
     }
     memory_free(&job->memory, list);
 }
@@ -343,8 +346,8 @@ static int compare_culprits(const void *left, const void *right, void *context)
     /* faults that explain the most come first: devices, then absent ranks */
     if (a->blame != b->blame)
         return a->blame > b->blame ? -1 : 1;
-    if (a->meeting != b->meeting)
-        return a->meeting < b->meeting ? -1 : 1;
+    if (a->rendezvous != b->rendezvous)
+        return a->rendezvous < b->rendezvous ? -1 : 1;
     return (x > y) - (x < y);
 }
 
@@ -372,10 +375,10 @@ static bool hand_out(struct findings *findings)
 }
 
 /* Adds the operation. Ranks blamed for another fault there are not blamed in this finding. */
-static void add_blamed(struct findings *findings, uint32_t meeting, unsigned blame)
+static void add_blamed(struct findings *findings, uint32_t rendezvous, unsigned blame)
 {
     struct finding *finding = &findings->finding;
-    add_meeting(finding, findings->job, meeting);
+    add_rendezvous(finding, findings->job, rendezvous);
     for (size_t i = 0; i < finding->party_count; i++) {
         struct finding_party *party = &finding->parties[i];
         if (party->role == FINDING_BLAMED && findings->job->ranks[party->rank].blame != blame)
@@ -397,9 +400,10 @@ static bool list_charges(struct findings *findings)
     for (size_t i = 0, end; i < count && more; i = end) {
         const struct rank *rank = &job->ranks[ranks[i]];
         for (end = i + 1; end < count && job->ranks[ranks[end]].blame == rank->blame &&
-                          job->ranks[ranks[end]].meeting == rank->meeting;)
+                          job->ranks[ranks[end]].rendezvous == rank->rendezvous;)
             end++;
-        const struct charge charge = {(enum blame)rank->blame, rank->meeting, ranks + i, end - i};
+        const struct charge charge = {(enum blame)rank->blame, rank->rendezvous, ranks + i,
+                                      end - i};
         if (charge.blame == BLAME_MISMATCH)
             continue;
         finding_open(&findings->finding, "collectives",
@@ -408,7 +412,7 @@ static bool list_charges(struct findings *findings)
                                                     : FINDING_STUCK_DEVICE,
                      FINDING_LIKELY);
         write_charge(&findings->title, job, &charge);
-        add_blamed(findings, charge.meeting, charge.blame);
+        add_blamed(findings, charge.rendezvous, charge.blame);
         more = hand_out(findings);
     }
     memory_free(&job->memory, ranks);
@@ -425,7 +429,7 @@ static bool list_mismatch(struct findings *findings, const struct mismatch *mism
     finding->differs_size = mismatch->size;
     finding->differs_dtype = mismatch->type;
     finding->tie = mismatch->tie;
-    add_blamed(findings, mismatch->meeting, BLAME_MISMATCH);
+    add_blamed(findings, mismatch->rendezvous, BLAME_MISMATCH);
     return hand_out(findings);
 }
 
@@ -444,7 +448,7 @@ static bool list_cycle(struct findings *findings, const struct cycle *cycle)
             finding->parties[party].odd = steps[i].rank == odd;
     }
     for (uint32_t i = 0; i < cycle->count; i++)
-        finding_edge(finding, i, add_operation(finding, job, steps[i].meeting),
+        finding_edge(finding, i, add_operation(finding, job, steps[i].rendezvous),
                      i + 1 < cycle->count ? i + 1 : 0);
     return hand_out(findings);
 }
@@ -460,8 +464,8 @@ void training_findings(const struct training *job,
         more = list_mismatch(&findings, &job->mismatches[i]);
     for (size_t i = 0; i < job->cycle_count && more; i++)
         more = list_cycle(&findings, &job->cycles[i]);
-    for (uint32_t i = 0; i < job->meeting_count && more; i++)
-        if (job->meetings[i].stalled) {
+    for (uint32_t i = 0; i < job->rendezvous_count && more; i++)
+        if (job->rendezvous_list[i].stalled) {
             finding_open(&findings.finding, "collectives", FINDING_STALLED_OPERATION,
                          FINDING_LIKELY);
             output_text(&findings.title, "All ranks have arrived at ");
@@ -469,7 +473,7 @@ void training_findings(const struct training *job,
             output_text(&findings.title,
                         ", and it does not complete: check the network between the ranks, and "
                         "their GPUs; the dumps do not show which.");
-            add_meeting(&findings.finding, job, i);
+            add_rendezvous(&findings.finding, job, i);
             more = hand_out(&findings);
         }
     output_close(&findings.title);
@@ -482,19 +486,19 @@ static void choose_meetings(const struct training *job, bool *chosen)
 {
     size_t count = 0;
     for (size_t i = 0; i < job->verdict.culprit_count; i++, count++)
-        chosen[job->ranks[job->culprits[i]].meeting] = true;
+        chosen[job->ranks[job->culprits[i]].rendezvous] = true;
     for (size_t i = 0; i < job->step_count; i++, count++)
-        chosen[job->steps[i].meeting] = true;
+        chosen[job->steps[i].rendezvous] = true;
     for (size_t i = 0; i < job->mismatch_count; i++, count++)
-        chosen[job->mismatches[i].meeting] = true;
-    for (size_t i = 0; count == 0 && i < job->meeting_count; i++)
+        chosen[job->mismatches[i].rendezvous] = true;
+    for (size_t i = 0; count == 0 && i < job->rendezvous_count; i++)
         chosen[i] = true;
 }
 
 void training_dot(const struct training *job, struct output *out)
 {
     struct finding finding;
-    bool *chosen = memory_zeroed(&job->memory, job->meeting_count + 1);
+    bool *chosen = memory_zeroed(&job->memory, job->rendezvous_count + 1);
     finding_open(&finding, "collectives", FINDING_STATUS, FINDING_UNKNOWN);
     finding.failed = !chosen;
     finding.title =
@@ -512,14 +516,15 @@ void training_dot(const struct training *job, struct output *out)
     }
     if (!finding.failed)
         choose_meetings(job, chosen);
-    for (uint32_t i = 0; i < job->meeting_count && !finding.failed; i++) {
-        const struct meeting *meeting = &job->meetings[i];
+    for (uint32_t i = 0; i < job->rendezvous_count && !finding.failed; i++) {
+        const struct rendezvous *rendezvous = &job->rendezvous_list[i];
         uint32_t operation = chosen[i] ? add_operation(&finding, job, i) : FINDING_NONE;
-        for (uint32_t k = 0; k < meeting->count && chosen[i]; k++)
-            finding_edge(&finding, job->flights[meeting->first + k].rank, operation, FINDING_NONE);
-        for (uint32_t k = 0; k < meeting->late_count && chosen[i]; k++)
-            finding_edge(&finding, FINDING_NONE, operation, job->late[meeting->late_first + k])
-                ->held_place = k < meeting->missing_count ? "has not come" : "has older ones";
+        for (uint32_t k = 0; k < rendezvous->count && chosen[i]; k++)
+            finding_edge(&finding, job->flights[rendezvous->first + k].rank, operation,
+                         FINDING_NONE);
+        for (uint32_t k = 0; k < rendezvous->late_count && chosen[i]; k++)
+            finding_edge(&finding, FINDING_NONE, operation, job->late[rendezvous->late_first + k])
+                ->held_place = k < rendezvous->missing_count ? "has not come" : "has older ones";
     }
     finding_dot(&finding, out);
     finding_close(&finding);

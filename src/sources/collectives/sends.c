@@ -43,17 +43,17 @@ bool send_is_large(const struct training *job, const struct operation *send)
     return send->input > EAGER_MOST / type_size(training_name(job, send->type));
 }
 
-static bool is_large(const struct training *job, const struct meeting *send)
+static bool is_large(const struct training *job, const struct rendezvous *send)
 {
     return send_is_large(job, flight_operation(job, &job->flights[send->first]));
 }
 
-static struct rank *send_rank(const struct training *job, const struct meeting *send)
+static struct rank *send_rank(const struct training *job, const struct rendezvous *send)
 {
     return &job->ranks[job->flights[send->first].rank];
 }
 
-static const struct rank *receive_rank(const struct training *job, const struct meeting *send)
+static const struct rank *receive_rank(const struct training *job, const struct rendezvous *send)
 {
     return &job->ranks[send->peer];
 }
@@ -61,15 +61,15 @@ static const struct rank *receive_rank(const struct training *job, const struct 
 bool find_senders(struct training *job)
 {
     bool any = false;
-    for (size_t i = 0; i < job->meeting_count; i++) {
-        const struct meeting *meeting = &job->meetings[i];
+    for (size_t i = 0; i < job->rendezvous_count; i++) {
+        const struct rendezvous *rendezvous = &job->rendezvous_list[i];
         /* A send whose message fits into the buffer does not block its rank, if the receiver is in
          * another operation. */
-        if (!meeting->unreceived || send_rank(job, meeting)->engaged ||
-            !(meeting->unreceived &&
-              (is_large(job, meeting) || !receive_rank(job, meeting)->engaged)))
+        if (!rendezvous->unreceived || send_rank(job, rendezvous)->engaged ||
+            !(rendezvous->unreceived &&
+              (is_large(job, rendezvous) || !receive_rank(job, rendezvous)->engaged)))
             continue;
-        send_rank(job, meeting)->sender = any = true;
+        send_rank(job, rendezvous)->sender = any = true;
     }
     return any;
 }
@@ -82,12 +82,12 @@ static void find_mutual_senders(struct training *job)
         job->ranks[r].explained = job->ranks[r].sender && job->ranks[r].deadlocked;
     for (bool changed = true; changed;) {
         changed = false;
-        for (size_t i = 0; i < job->meeting_count; i++) {
-            const struct meeting *meeting = &job->meetings[i];
-            if (!meeting->unreceived || !send_rank(job, meeting)->explained ||
-                (is_large(job, meeting) && receive_rank(job, meeting)->explained))
+        for (size_t i = 0; i < job->rendezvous_count; i++) {
+            const struct rendezvous *rendezvous = &job->rendezvous_list[i];
+            if (!rendezvous->unreceived || !send_rank(job, rendezvous)->explained ||
+                (is_large(job, rendezvous) && receive_rank(job, rendezvous)->explained))
                 continue;
-            send_rank(job, meeting)->explained = false;
+            send_rank(job, rendezvous)->explained = false;
             changed = true;
         }
     }
@@ -96,10 +96,10 @@ static void find_mutual_senders(struct training *job)
 /* Accuses senders that no rule explains, except those for which only other senders wait. */
 static void accuse_senders(struct training *job)
 {
-    for (uint32_t i = 0; i < job->meeting_count; i++) {
-        const struct meeting *meeting = &job->meetings[i];
-        for (uint32_t j = 0; !meeting->unreceived && j < meeting->missing_count; j++) {
-            uint32_t rank = job->late[meeting->late_first + j];
+    for (uint32_t i = 0; i < job->rendezvous_count; i++) {
+        const struct rendezvous *rendezvous = &job->rendezvous_list[i];
+        for (uint32_t j = 0; !rendezvous->unreceived && j < rendezvous->missing_count; j++) {
+            uint32_t rank = job->late[rendezvous->late_first + j];
             if (job->ranks[rank].sender && job->ranks[rank].deadlocked)
                 accuse_rank(job, rank, BLAME_ABSENT, i);
         }

@@ -40,14 +40,15 @@ void training_close(struct training *job)
     for (size_t i = 0; i < job->group_count; i++)
         memory_free(&memory, job->groups[i].members);
     for (size_t i = 0; i < job->rank_count; i++)
-        memory_free_all(&memory, job->ranks[i].operations, job->ranks[i].seats);
+        memory_free_all(&memory, job->ranks[i].operations, job->ranks[i].memberships);
     names_free(&job->texts);
     names_free(&job->group_names);
     pthread_mutex_destroy(&job->lock);
     for (size_t i = 0; i < job->complaint_count; i++)
         memory_free(&memory, job->complaints[i].file);
-    memory_free_all(&memory, job->groups, job->ranks, job->complaints, job->flights, job->meetings,
-                    job->late, job->mismatches, job->cycles, job->steps, job->culprits, job);
+    memory_free_all(&memory, job->groups, job->ranks, job->complaints, job->flights,
+                    job->rendezvous_list, job->late, job->mismatches, job->cycles, job->steps,
+                    job->culprits, job);
 }
 
 bool training_grow(struct training *job, size_t count)
@@ -58,27 +59,29 @@ bool training_grow(struct training *job, size_t count)
                             sizeof *job->ranks))
         return false;
     for (size_t i = job->rank_count; i < count; i++)
-        job->ranks[i] = (struct rank){.oldest = UINT64_MAX, .meeting = GORDIAN_NONE};
+        job->ranks[i] = (struct rank){.oldest = UINT64_MAX, .rendezvous = GORDIAN_NONE};
     job->rank_count = count;
     return true;
 }
 
-const struct seat *rank_seat(const struct rank *rank, uint32_t group)
+const struct membership *rank_membership(const struct rank *rank, uint32_t group)
 {
-    size_t low = 0, high = rank->seat_count;
+    size_t low = 0, high = rank->membership_count;
     while (low < high) {
         size_t middle = (low + high) / 2;
-        if (rank->seats[middle].group < group)
+        if (rank->memberships[middle].group < group)
             low = middle + 1;
         else
             high = middle;
     }
-    return low < rank->seat_count && rank->seats[low].group == group ? &rank->seats[low] : NULL;
+    return low < rank->membership_count && rank->memberships[low].group == group
+               ? &rank->memberships[low]
+               : NULL;
 }
 
-int compare_seats(const void *left, const void *right)
+int compare_memberships(const void *left, const void *right)
 {
-    const struct seat *a = left, *b = right;
+    const struct membership *a = left, *b = right;
     return (a->group > b->group) - (a->group < b->group);
 }
 
@@ -280,10 +283,11 @@ gordian_status training_order(struct training *job, gordian_error *error)
         struct rank *rank = &job->ranks[r];
         for (uint32_t i = 0; i < rank->operation_count; i++) /* operations stay sorted by member */
             rank->operations[i].group = numbers[rank->operations[i].group];
-        for (uint32_t i = 0; i < rank->seat_count; i++)
-            rank->seats[i].group = numbers[rank->seats[i].group];
-        if (rank->seat_count)
-            qsort(rank->seats, rank->seat_count, sizeof *rank->seats, compare_seats);
+        for (uint32_t i = 0; i < rank->membership_count; i++)
+            rank->memberships[i].group = numbers[rank->memberships[i].group];
+        if (rank->membership_count)
+            qsort(rank->memberships, rank->membership_count, sizeof *rank->memberships,
+                  compare_memberships);
     }
     memory_free_all(&job->memory, order, numbers, groups);
     return fine ? GORDIAN_OK : fail_memory(error);

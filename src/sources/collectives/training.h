@@ -39,7 +39,7 @@ struct operation {
 
 /* A member of a group: what a rank's dump says about the group. Its operations are sorted:
  * collectives by sequence number, then sends and receives by peer and record. */
-struct seat {
+struct membership {
     uint32_t group;
     uint32_t first, count;       /* of the rank's operations */
     uint32_t collectives;        /* the first ones, which are collectives */
@@ -62,23 +62,23 @@ struct rank {
     bool untimed; /* its recorder does not note when operations start */
     bool active;  /* its dump has no completed entries: they may have been omitted */
     struct operation *operations;
-    struct seat *seats; /* by group */
-    uint32_t operation_count, seat_count;
+    struct membership *memberships; /* by group */
+    uint32_t operation_count, membership_count;
     uint64_t oldest;  /* order of the first operation in flight that is not a send; UINT64_MAX:
                          none */
     uint64_t latest;  /* time of the last queued operation */
     uint32_t flights; /* operations in flight, including sends */
 
-    uint8_t blame;    /* enum blame */
-    uint32_t meeting; /* the rendezvous that shows the fault; NONE */
-    bool engaged;     /* in some rendezvous */
-    bool sender;      /* in nothing but sends that their receivers have not reached: see sends.c */
-    bool wanted;      /* missing in a rendezvous that is not such a send */
-    bool explained;   /* while senders are judged: the reason for its wait is known */
-    bool unjudged;    /* in a collective of a group whose numbers cannot be compared */
-    bool undecided;   /* unsure or lost operations: unknown whether it waits */
-    bool disputed;    /* differs from the others, without a majority */
-    bool deadlocked;  /* waits, and no rank at fault is the cause */
+    uint8_t blame;       /* enum blame */
+    uint32_t rendezvous; /* the rendezvous that shows the fault; NONE */
+    bool engaged;        /* in some rendezvous */
+    bool sender;     /* in nothing but sends that their receivers have not reached: see sends.c */
+    bool wanted;     /* missing in a rendezvous that is not such a send */
+    bool explained;  /* while senders are judged: the reason for its wait is known */
+    bool unjudged;   /* in a collective of a group whose numbers cannot be compared */
+    bool undecided;  /* unsure or lost operations: unknown whether it waits */
+    bool disputed;   /* differs from the others, without a majority */
+    bool deadlocked; /* waits, and no rank at fault is the cause */
 };
 
 struct group {
@@ -91,7 +91,7 @@ struct group {
 };
 
 /* A rendezvous: an operation in flight, the members in it and the members that are late. */
-struct meeting {
+struct rendezvous {
     uint32_t group;
     uint32_t peer; /* for a send or a receive: the other rank; NONE: a collective */
     uint64_t sequence;
@@ -108,13 +108,13 @@ struct meeting {
 
 struct flight {
     uint32_t rank;
-    uint32_t operation; /* index in the rank's operations */
-    uint32_t meeting;   /* NONE: a send that blocks no rank */
-    bool odd;           /* differs from the others */
+    uint32_t operation;  /* index in the rank's operations */
+    uint32_t rendezvous; /* NONE: a send that blocks no rank */
+    bool odd;            /* differs from the others */
 };
 
 struct mismatch {
-    uint32_t meeting;
+    uint32_t rendezvous;
     bool tie;              /* no majority: no rank is singled out */
     bool name, size, type; /* what differs */
 };
@@ -125,7 +125,7 @@ struct cycle {
 
 /* A step of a cycle: the rank waits in a rendezvous for the rank of the next step. */
 struct step {
-    uint32_t rank, meeting;
+    uint32_t rank, rendezvous;
 };
 
 struct complaint {
@@ -149,8 +149,8 @@ struct training {
 
     struct flight *flights; /* in the order of the rendezvous */
     size_t flight_count;
-    struct meeting *meetings;
-    size_t meeting_count, meeting_capacity;
+    struct rendezvous *rendezvous_list;
+    size_t rendezvous_count, rendezvous_capacity;
     uint32_t *late; /* ranks */
     size_t late_count, late_capacity;
     struct mismatch *mismatches;
@@ -199,8 +199,8 @@ static inline bool in_flight(const struct operation *operation)
 }
 
 /* Returns the rank's member record of a group; NULL: there is none. */
-const struct seat *rank_seat(const struct rank *rank, uint32_t group);
-int compare_seats(const void *left, const void *right); /* by group */
+const struct membership *rank_membership(const struct rank *rank, uint32_t group);
+int compare_memberships(const void *left, const void *right); /* by group */
 /* Makes room for ranks below `count`. */
 bool training_grow(struct training *job, size_t count);
 
@@ -218,11 +218,11 @@ gordian_status dump_read(struct dump_reader *reader, const char *bytes, size_t s
                          struct rank *rank, gordian_error *error);
 
 /* meet.c, blame.c: the steps of training_judge. */
-gordian_status training_meet(struct training *job, gordian_error *error);
+gordian_status training_find_rendezvous(struct training *job, gordian_error *error);
 /* May all of its operations be completed, so that no rank waits in it? */
-bool meeting_is_unsure(const struct training *job, const struct meeting *meeting);
+bool rendezvous_is_unsure(const struct training *job, const struct rendezvous *rendezvous);
 gordian_status training_accuse(struct training *job, gordian_error *error);
-void accuse_rank(struct training *job, uint32_t rank, enum blame blame, uint32_t meeting);
+void accuse_rank(struct training *job, uint32_t rank, enum blame blame, uint32_t rendezvous);
 
 /* sends.c: judges ranks that are in nothing but sends: do they wait for their receivers, or are
  * they absent? */

@@ -388,9 +388,9 @@ static void fill_head(struct builder *builder, const struct inspect_findings *fi
     head->locks_watched = snapshot_lock_count(builder->snapshot);
 }
 
-gordian_status tell_open(struct report *report, struct process_snapshot *snapshot,
-                         const struct inspect_findings *findings,
-                         const struct inspect_finding *finding, gordian_error *error)
+gordian_status inspect_open_report(struct report *report, struct process_snapshot *snapshot,
+                                   const struct inspect_findings *findings,
+                                   const struct inspect_finding *finding, gordian_error *error)
 {
     struct builder builder;
     gordian_status status = GORDIAN_OK;

@@ -8,6 +8,6 @@
 
 /* Opens the report of a finding; NULL: the status of all threads. The snapshot must outlive the
  * report, which uses its symbols. Stops threads for their stacks, if the snapshot permits. */
-gordian_status tell_open(struct report *report, struct process_snapshot *snapshot,
-                         const struct inspect_findings *findings,
-                         const struct inspect_finding *finding, gordian_error *error);
+gordian_status inspect_open_report(struct report *report, struct process_snapshot *snapshot,
+                                   const struct inspect_findings *findings,
+                                   const struct inspect_finding *finding, gordian_error *error);

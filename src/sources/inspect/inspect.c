@@ -57,8 +57,8 @@ static gordian_status judge_asking(struct process_snapshot *snapshot,
     return status == GORDIAN_OK ? judge_snapshot(snapshot, findings, error) : status;
 }
 
-gordian_status inspect_look(struct process_snapshot *snapshot, struct inspect_findings *findings,
-                            gordian_error *error)
+gordian_status inspect_find_deadlocks(struct process_snapshot *snapshot,
+                                      struct inspect_findings *findings, gordian_error *error)
 {
     findings_clear(findings);
     gordian_status status = explain_snapshot(snapshot, error);

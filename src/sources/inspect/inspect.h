@@ -35,5 +35,5 @@
 #include "sources/inspect/target/target.h"
 
 /* Takes a snapshot of all targets, as above, and judges it. Earlier findings are cleared. */
-gordian_status inspect_look(struct process_snapshot *snapshot, struct inspect_findings *findings,
-                            gordian_error *error);
+gordian_status inspect_find_deadlocks(struct process_snapshot *snapshot,
+                                      struct inspect_findings *findings, gordian_error *error);

@@ -6,7 +6,7 @@ static int32_t world_rank(uint32_t group, int rank)
 {
     const struct mpi_group *of = &recorder.record->groups[group];
     if (rank < 0 || (uint32_t)rank >= of->size)
-        return MPI_ANYBODY;
+        return MPI_ANY_RANK;
     return (int32_t)recorder.record->members[of->first + (uint32_t)rank];
 }
 
@@ -17,8 +17,8 @@ void route_look_up(struct recorder_route *route, MPI_Comm comm, int rank, int ta
         .comm = HANDLE(comm), .rank = rank, .tag = tag, .epoch = epoch, .group = group};
     if (group == MPI_GROUPS)
         return;
-    route->peer = rank == MPI_ANY_SOURCE ? MPI_ANYBODY : world_rank(group, rank);
-    if (route->peer != MPI_ANYBODY && tag != MPI_ANY_TAG)
+    route->peer = rank == MPI_ANY_SOURCE ? MPI_ANY_RANK : world_rank(group, rank);
+    if (route->peer != MPI_ANY_RANK && tag != MPI_ANY_TAG)
         route->channel = recorder_channel(group, route->peer, tag);
 }
 
@@ -35,7 +35,7 @@ bool traced_collective(struct traced_call *traced, enum mpi_call call, MPI_Comm 
     traced->call = call;
     traced->item = (struct mpi_item){
         .kind = MPI_ITEM_COLLECTIVE,
-        .peer = root < 0 ? MPI_ANYBODY : world_rank(group, root),
+        .peer = root < 0 ? MPI_ANY_RANK : world_rank(group, root),
         .group = group,
     };
     return traced->slot;
@@ -45,9 +45,9 @@ void item_received(const struct mpi_item *item, const MPI_Status *status, enum m
                    enum mpi_call call, uint64_t what)
 {
     struct mpi_item got = *item;
-    if (got.peer == MPI_ANYBODY)
+    if (got.peer == MPI_ANY_RANK)
         got.peer = world_rank(item->group, status->MPI_SOURCE);
-    if (got.tag == MPI_ANYBODY)
+    if (got.tag == MPI_ANY_RANK)
         got.tag = status->MPI_TAG;
     recorder_received(recorder_channel(got.group, got.peer, got.tag));
     recorder_event(event, (uint32_t)call | (item_is_open(item) ? MPI_EVENT_CHOICE : 0), &got, what);

@@ -58,7 +58,7 @@ static inline bool traced_begin(struct traced_call *traced, struct recorder_rout
     traced->call = call;
     traced->item = (struct mpi_item){
         .peer = route->peer,
-        .tag = tag == MPI_ANY_TAG ? MPI_ANYBODY : tag,
+        .tag = tag == MPI_ANY_TAG ? MPI_ANY_RANK : tag,
         .group = route->group,
     };
     return traced->slot;
@@ -97,7 +97,7 @@ static inline void traced_end(struct traced_call *traced)
 
 static inline bool item_is_open(const struct mpi_item *item)
 {
-    return item->peer == MPI_ANYBODY || item->tag == MPI_ANYBODY;
+    return item->peer == MPI_ANY_RANK || item->tag == MPI_ANY_RANK;
 }
 
 /* Makes the item a receive or a probe and assigns its number. */

@@ -126,13 +126,14 @@ void recorder_poll(struct mpi_slot *slot, enum mpi_call call, const struct mpi_i
 void recorder_sample_before(struct mpi_slot *slot)
 {
     recorder_own.began_ns = work_ns();
-    if (recorder_own.tests == MPI_LOOK_AT) {
+    if (recorder_own.tests == MPI_SAMPLE_EVERY) {
         recorder_own.first_ns = recorder_own.began_ns;
         atomic_store_explicit(&slot->test_ns, 0, memory_order_relaxed);
     }
     atomic_store_explicit(&slot->cpu_ns, recorder_own.began_ns - recorder_own.first_ns,
                           memory_order_relaxed);
-    atomic_store_explicit(&slot->tests, recorder_own.tests - MPI_LOOK_AT, memory_order_release);
+    atomic_store_explicit(&slot->tests, recorder_own.tests - MPI_SAMPLE_EVERY,
+                          memory_order_release);
 }
 
 void recorder_sample_after(struct mpi_slot *slot)

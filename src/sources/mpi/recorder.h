@@ -24,7 +24,7 @@ struct recorder_route {
     int32_t rank, tag;           /* as given by the program */
     uint32_t epoch;              /* of the recorder at the last lookup */
     uint32_t group;              /* MPI_GROUPS: the communicator is not known */
-    int32_t peer;                /* rank in the world, or MPI_ANYBODY */
+    int32_t peer;                /* rank in the world, or MPI_ANY_RANK */
     struct mpi_channel *channel; /* NULL: not known yet, or any sender or tag */
 };
 
@@ -111,13 +111,13 @@ static inline void recorder_begin_test(struct mpi_slot *slot)
 {
     if (atomic_load_explicit(&slot->polls, memory_order_relaxed) == 0)
         recorder_own.tests = 0;
-    if (__builtin_expect(++recorder_own.tests % MPI_LOOK_AT == 0, 0))
+    if (__builtin_expect(++recorder_own.tests % MPI_SAMPLE_EVERY == 0, 0))
         recorder_sample_before(slot);
 }
 
 static inline void recorder_end_test(struct mpi_slot *slot)
 {
-    if (__builtin_expect(recorder_own.tests % MPI_LOOK_AT == 0, 0))
+    if (__builtin_expect(recorder_own.tests % MPI_SAMPLE_EVERY == 0, 0))
         recorder_sample_after(slot);
 }
 

@@ -74,12 +74,12 @@ static uint32_t find_leader(struct grouping *grouping, uint32_t node)
     return node;
 }
 
-static bool is_fed(const struct arrow_between *arrow)
+static bool is_fed(const struct session_edge *arrow)
 {
     return !arrow->mended && !arrow->any;
 }
 
-static uint64_t arrow_signature(const struct grouping *grouping, const struct arrow_between *arrow)
+static uint64_t arrow_signature(const struct grouping *grouping, const struct session_edge *arrow)
 {
     struct source *const *sources = grouping->servers->sources;
     if (arrow->edge != SCAN_NONE)
@@ -140,7 +140,7 @@ static gordian_status add_process(struct feed *feed, struct grouping *grouping,
     uint32_t node = verdict_node(&grouping->servers->verdict, member);
     if (grouping->id[node] != GORDIAN_NONE)
         return GORDIAN_OK;
-    tell_name(grouping->telling, member, name, sizeof name);
+    write_member_name(grouping->telling, member, name, sizeof name);
     clean_name(name);
     TRY(gordian_client_add_process(feed->client, name, &grouping->id[node], error));
     group->processes[group->process_count++] = grouping->id[node];
@@ -149,14 +149,14 @@ static gordian_status add_process(struct feed *feed, struct grouping *grouping,
 
 /* Adds a resource of one unit that the holder of the edge holds. */
 static gordian_status add_hold(struct feed *feed, struct grouping *grouping,
-                               struct fed_group *group, const struct arrow_between *arrow,
+                               struct fed_group *group, const struct session_edge *arrow,
                                gordian_error *error)
 {
     char name[NAME_SIZE];
     uint32_t resource;
     snprintf(name, sizeof name, "%s/%.110s/%zu",
              grouping->servers->sources[arrow->to.source]->label,
-             tell_resource(grouping->telling, arrow), group->resource_count + 1);
+             edge_resource_text(grouping->telling, arrow), group->resource_count + 1);
     clean_name(name);
     TRY(gordian_client_add_resource(feed->client, name, 1, &resource, error));
     group->resources[group->resource_count++] = resource;
@@ -196,7 +196,7 @@ static gordian_status add_arrows(struct feed *feed, struct grouping *grouping,
 {
     const struct verdict *verdict = &grouping->servers->verdict;
     for (size_t i = 0; i < verdict->arrow_count; i++) {
-        const struct arrow_between *arrow = &verdict->arrows[i];
+        const struct session_edge *arrow = &verdict->arrows[i];
         if (!is_fed(arrow) ||
             find_leader(grouping, verdict_node(&grouping->servers->verdict, arrow->from)) != leader)
             continue;

@@ -2,7 +2,7 @@
  * loop of the databases. A few clients at once, one request each, with a time limit.
  *
  *     count = listener_polls(listener, polls);
- *     servers_turn(servers, ..., polls, count, error);
+ *     servers_run_once(servers, ..., polls, count, error);
  *     listener_step(listener, polls, count, write_metrics, context);
  */
 #pragma once

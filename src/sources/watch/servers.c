@@ -105,8 +105,8 @@ static void scan_processes(struct servers *servers)
     servers->inspected_scans = looks;
 }
 
-gordian_status servers_turn(struct servers *servers, uint64_t limit_ns, struct pollfd *others,
-                            size_t other_count, gordian_error *error)
+gordian_status servers_run_once(struct servers *servers, uint64_t limit_ns, struct pollfd *others,
+                                size_t other_count, gordian_error *error)
 {
     uint64_t now = clock_ns();
     size_t count = servers->count + other_count;
@@ -140,7 +140,7 @@ static uint64_t count_scans(const struct servers *servers)
     return looks;
 }
 
-bool servers_have_news(const struct servers *servers)
+bool servers_have_new_scans(const struct servers *servers)
 {
     return count_scans(servers) != servers->judged_scans;
 }

@@ -20,7 +20,7 @@
  *    feed.h                     sends everything to a running `gordian serve`
  *    metrics.h                  metrics over HTTP (listen.h)
  *
- * One event loop drives all servers (servers_turn). It blocks in poll(2) and nowhere else, so a
+ * One event loop drives all servers (servers_run_once). It blocks in poll(2) and nowhere else, so a
  * server that is slow or gone does not delay the others.
  *
  * What is a deadlock? A scan consists of several queries, the first sent at A and the last answered
@@ -49,7 +49,7 @@ struct servers {
     struct verdict verdict;   /* the latest verdict */
     uint64_t judged_scans;    /* scans made before the latest verdict */
     uint64_t inspected_scans; /* scans of servers made before the processes were last scanned */
-    struct pollfd *polls;     /* buffer of servers_turn */
+    struct pollfd *polls;     /* buffer of servers_run_once */
     size_t poll_capacity;
     gordian_allocator memory;
 };
@@ -67,10 +67,10 @@ gordian_status servers_inspect(struct servers *servers, uint32_t pid, gordian_er
 /* Runs one iteration of the event loop. Blocks until a server responds, a query is due, `limit_ns`
  * have passed (UINT64_MAX: no limit), one of the caller's descriptors is ready, or a signal
  * arrives. Then handles what is due. */
-gordian_status servers_turn(struct servers *servers, uint64_t limit_ns, struct pollfd *others,
-                            size_t other_count, gordian_error *error);
+gordian_status servers_run_once(struct servers *servers, uint64_t limit_ns, struct pollfd *others,
+                                size_t other_count, gordian_error *error);
 
 /* Finds deadlocks in the latest scans. */
 gordian_status servers_judge(struct servers *servers, gordian_error *error);
 /* Has any source been scanned since the last verdict? */
-bool servers_have_news(const struct servers *servers);
+bool servers_have_new_scans(const struct servers *servers);

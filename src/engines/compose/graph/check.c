@@ -3,8 +3,8 @@
 #include "engines/compose/graph/check.h"
 
 #include "engines/compose/engine/engine.h"
-#include "engines/compose/graph/linear.h"
-#include "engines/compose/graph/prices.h"
+#include "engines/compose/graph/ltl_automaton.h"
+#include "engines/compose/graph/step_costs.h"
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"
 

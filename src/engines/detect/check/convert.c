@@ -85,7 +85,7 @@ gordian_status gordian_convert(const gordian_source *source, const gordian_write
         return status;
     }
     unpack_open(&unpack, source, &memory);
-    gordian_status status = unpack_look(&unpack, &kind) ? GORDIAN_OK : unpack_fail(&unpack, error);
+    gordian_status status = unpack_peek(&unpack, &kind) ? GORDIAN_OK : unpack_fail(&unpack, error);
     if (status == GORDIAN_OK && to == GORDIAN_FORM_OTHER)
         to = kind == PACKED_TEXT ? GORDIAN_FORM_TRACE : GORDIAN_FORM_TEXT;
     THEN(status,

@@ -42,10 +42,11 @@ struct piece {
     uint32_t line_count;
     uint8_t *ops; /* by line: GORDIAN_OP_HOLD, _WAIT, or 0: a resource is declared */
     struct names_query *queries[NAME_KINDS]; /* by line; once looked up, the id is the answer */
-    struct crowd_name *sorted[NAME_KINDS];   /* by shard, and by line within it */
-    uint32_t *answers[NAME_KINDS];           /* to those; written by other threads */
-    uint32_t ends[NAME_KINDS][CROWD_PARTS];
-    uint32_t fresh_of[NAME_KINDS][CROWD_PARTS]; /* names met first here; written by other threads */
+    struct sharded_interner_name *sorted[NAME_KINDS]; /* by shard, and by line within it */
+    uint32_t *answers[NAME_KINDS];                    /* to those; written by other threads */
+    uint32_t ends[NAME_KINDS][SHARDED_INTERNER_SHARDS];
+    uint32_t fresh_of[NAME_KINDS]
+                     [SHARDED_INTERNER_SHARDS]; /* names met first here; written by other threads */
     uint32_t fresh[NAME_KINDS];
     struct reader_ahead ahead;
     struct trace_ahead glances;
@@ -53,7 +54,7 @@ struct piece {
 
 struct parallel_reading {
     gordian_snapshot *snapshot;
-    struct sharded_interner *crowds[NAME_KINDS];
+    struct sharded_interner *interners[NAME_KINDS];
     const struct source_file *file;
     size_t piece_bytes, line_room;
     uint64_t piece_count;
@@ -164,23 +165,24 @@ static bool split_piece(const struct parallel_reading *reading, struct piece *pi
 static void part_starts(const struct piece *piece, enum name_kind kind, uint32_t *starts)
 {
     starts[0] = 0;
-    memcpy(starts + 1, piece->ends[kind], (CROWD_PARTS - 1) * sizeof *starts);
+    memcpy(starts + 1, piece->ends[kind], (SHARDED_INTERNER_SHARDS - 1) * sizeof *starts);
 }
 
 /* Groups the names by shard, in the order of the text. */
 static void sort_piece(struct piece *piece, enum name_kind kind)
 {
-    uint32_t *ends = piece->ends[kind], starts[CROWD_PARTS];
+    uint32_t *ends = piece->ends[kind], starts[SHARDED_INTERNER_SHARDS];
     const struct names_query *queries = piece->queries[kind];
     memset(ends, 0, sizeof piece->ends[kind]);
     for (uint32_t i = 0; i < piece->line_count; i++)
-        ends[crowd_part(queries[i].hash)] += queries[i].length > 0;
-    for (unsigned part = 1; part < CROWD_PARTS; part++)
+        ends[sharded_interner_shard(queries[i].hash)] += queries[i].length > 0;
+    for (unsigned part = 1; part < SHARDED_INTERNER_SHARDS; part++)
         ends[part] += ends[part - 1];
     part_starts(piece, kind, starts);
     for (uint32_t i = 0; i < piece->line_count; i++)
         if (queries[i].length > 0)
-            piece->sorted[kind][starts[crowd_part(queries[i].hash)]++] = crowd_name(&queries[i]);
+            piece->sorted[kind][starts[sharded_interner_shard(queries[i].hash)]++] =
+                sharded_interner_name(&queries[i]);
 }
 
 static void read_text_piece(struct parallel_reading *reading, unsigned member, uint64_t number)
@@ -204,9 +206,9 @@ static bool intern_part(struct parallel_reading *reading, enum name_kind kind, u
     for (unsigned i = 0; i < reading->threads; i++) {
         struct piece *piece = &reading->pieces[i];
         uint32_t begin = part ? piece->ends[kind][part - 1] : 0;
-        if (!crowd_take(reading->crowds[kind], part, piece->sorted[kind] + begin,
-                        piece->ends[kind][part] - begin, piece->answers[kind] + begin,
-                        &piece->fresh_of[kind][part]))
+        if (!sharded_interner_take(reading->interners[kind], part, piece->sorted[kind] + begin,
+                                   piece->ends[kind][part] - begin, piece->answers[kind] + begin,
+                                   &piece->fresh_of[kind][part]))
             return false;
     }
     return true;
@@ -226,23 +228,23 @@ static void reserve_new_names(void *context)
         for (unsigned kind = 0; kind < NAME_KINDS; kind++) {
             struct piece *piece = &reading->pieces[i];
             piece->fresh[kind] = 0;
-            for (unsigned part = 0; part < CROWD_PARTS; part++)
+            for (unsigned part = 0; part < SHARDED_INTERNER_SHARDS; part++)
                 piece->fresh[kind] += piece->fresh_of[kind][part];
             more[kind] += piece->fresh[kind];
         }
     bool room = snapshot_enlarge(reading->snapshot, more[NAME_PROCESSES], more[NAME_RESOURCES]);
     for (unsigned kind = 0; kind < NAME_KINDS && room; kind++)
-        room = crowd_reserve(reading->crowds[kind], (uint32_t)more[kind]);
+        room = sharded_interner_reserve(reading->interners[kind], (uint32_t)more[kind]);
     if (!room)
         set_flag(&reading->odd_room);
 }
 
 static void number_new_names(struct parallel_reading *reading, unsigned member, enum name_kind kind)
 {
-    struct sharded_interner *crowd = reading->crowds[kind];
+    struct sharded_interner *crowd = reading->interners[kind];
     const struct piece *piece = &reading->pieces[member];
     uint32_t *places = kind == NAME_PROCESSES ? reading->snapshot->wait : reading->snapshot->holder;
-    uint32_t id = crowd->count, next[CROWD_PARTS];
+    uint32_t id = crowd->count, next[SHARDED_INTERNER_SHARDS];
     bool odd = false;
     for (unsigned i = member; i < reading->threads; i++)
         id -= reading->pieces[i].fresh[kind];
@@ -253,14 +255,14 @@ static void number_new_names(struct parallel_reading *reading, unsigned member, 
         struct names_query *query = &piece->queries[kind][i];
         if (query->length == 0)
             continue;
-        unsigned part = crowd_part(query->hash);
+        unsigned part = sharded_interner_shard(query->hash);
         query->id = piece->answers[kind][next[part]++];
         bool fresh = (query->id & CROWD_UNNUMBERED) && (query->id & CROWD_NEW);
         /* A resource must be declared once, and before it is used: where it is new, and nowhere
          * else. */
         odd |= kind == NAME_RESOURCES && fresh != (piece->ops[i] == 0);
         if (fresh)
-            crowd_number(crowd, part, query->id, id++);
+            sharded_interner_number(crowd, part, query->id, id++);
     }
     if (odd)
         set_flag(&reading->odd_lines);
@@ -282,15 +284,17 @@ static void expect_line(const struct parallel_reading *reading, const struct pie
     if (line >= piece->line_count || piece->ops[line] == 0)
         return;
     for (unsigned kind = 0; kind < NAME_KINDS; kind++)
-        crowd_expect(reading->crowds[kind], crowd_part(piece->queries[kind][line].hash),
-                     piece->queries[kind][line].id);
+        sharded_interner_prefetch(reading->interners[kind],
+                                  sharded_interner_shard(piece->queries[kind][line].hash),
+                                  piece->queries[kind][line].id);
 }
 
 static uint32_t line_id(const struct parallel_reading *reading, const struct piece *piece,
                         enum name_kind kind, uint32_t line)
 {
     const struct names_query *query = &piece->queries[kind][line];
-    return crowd_id(reading->crowds[kind], crowd_part(query->hash), query->id);
+    return sharded_interner_id(reading->interners[kind], sharded_interner_shard(query->hash),
+                               query->id);
 }
 
 /* ---- all */
@@ -305,8 +309,9 @@ static void read_rounds(void *context, unsigned member)
             return;
         /* Threads take shards dynamically: pieces are read at different speeds. */
         for (unsigned i; (i = __atomic_fetch_add(&reading->next_shard, 1, __ATOMIC_RELAXED)) <
-                         NAME_KINDS * CROWD_PARTS;)
-            if (!intern_part(reading, (enum name_kind)(i / CROWD_PARTS), i % CROWD_PARTS))
+                         NAME_KINDS * SHARDED_INTERNER_SHARDS;)
+            if (!intern_part(reading, (enum name_kind)(i / SHARDED_INTERNER_SHARDS),
+                             i % SHARDED_INTERNER_SHARDS))
                 set_flag(&reading->odd_names);
         thread_pool_meet_to(reading->workers, reserve_new_names, reading);
         if (get_flag(&reading->odd_names) || get_flag(&reading->odd_room))
@@ -370,7 +375,7 @@ gordian_status snapshot_read_parallel(gordian_snapshot *snapshot, gordian_names 
 {
     struct parallel_reading reading = {
         .snapshot = snapshot,
-        .crowds = {&names->process_crowd, &names->resource_crowd},
+        .interners = {&names->process_interner, &names->resource_interner},
         .file = file,
     };
     bool plain = open_reading(&reading, wanted, memory) == GORDIAN_OK;
@@ -379,7 +384,7 @@ gordian_status snapshot_read_parallel(gordian_snapshot *snapshot, gordian_names 
     uint64_t likely = bytes / NAME_BYTES < SNAPSHOT_MAX ? bytes / NAME_BYTES : SNAPSHOT_MAX;
     snapshot_prepare(reading.snapshot, (uint32_t)likely, (uint32_t)likely);
     for (unsigned kind = 0; kind < NAME_KINDS; kind++)
-        crowd_prepare(reading.crowds[kind], bytes / 2, (uint32_t)likely);
+        sharded_interner_prepare(reading.interners[kind], bytes / 2, (uint32_t)likely);
     if (plain) {
         thread_pool_do(reading.workers, read_rounds, &reading);
         plain = !reading.odd_lines && !reading.odd_names && !reading.odd_room;
@@ -395,7 +400,7 @@ gordian_status snapshot_read_parallel(gordian_snapshot *snapshot, gordian_names 
     memory_free(memory, reading.pieces);
     names->crowded = plain;
     for (unsigned kind = 0; kind < NAME_KINDS; kind++)
-        (plain ? crowd_settle : crowd_free)(reading.crowds[kind]);
+        (plain ? sharded_interner_settle : sharded_interner_free)(reading.interners[kind]);
     if (!plain)
         snapshot_clear(snapshot);
     return plain ? GORDIAN_OK : GORDIAN_STATUS_END;

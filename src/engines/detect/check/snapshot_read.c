@@ -31,8 +31,8 @@ void gordian_names_close(gordian_names *names)
     gordian_allocator memory = names->memory;
     names_free(&names->processes);
     names_free(&names->resources);
-    crowd_free(&names->process_crowd);
-    crowd_free(&names->resource_crowd);
+    sharded_interner_free(&names->process_interner);
+    sharded_interner_free(&names->resource_interner);
     packed_image_free(&names->image, &memory);
     packed_file_close(names->file);
     memory_free(&memory, names);
@@ -44,7 +44,7 @@ const char *gordian_names_process(const gordian_names *names, uint32_t process)
         return packed_file_name(names->file, IMAGE_PROCESS_NAMES, process);
     if (names->image.bytes.data)
         return packed_image_name(&names->image.processes, process);
-    return names->crowded ? crowd_text(&names->process_crowd, process)
+    return names->crowded ? sharded_interner_text(&names->process_interner, process)
                           : names_text(&names->processes, process);
 }
 
@@ -54,7 +54,7 @@ const char *gordian_names_resource(const gordian_names *names, uint32_t resource
         return packed_file_name(names->file, IMAGE_RESOURCE_NAMES, resource);
     if (names->image.bytes.data)
         return packed_image_name(&names->image.resources, resource);
-    return names->crowded ? crowd_text(&names->resource_crowd, resource)
+    return names->crowded ? sharded_interner_text(&names->resource_interner, resource)
                           : names_text(&names->resources, resource);
 }
 
@@ -71,8 +71,8 @@ gordian_names *snapshot_names_open(const gordian_allocator *memory)
     names->memory = *memory;
     names_init(&names->processes, memory);
     names_init(&names->resources, memory);
-    crowd_init(&names->process_crowd, memory);
-    crowd_init(&names->resource_crowd, memory);
+    sharded_interner_init(&names->process_interner, memory);
+    sharded_interner_init(&names->resource_interner, memory);
     return names;
 }
 
@@ -273,7 +273,7 @@ static gordian_status read_any(struct reading *reading, const gordian_source *so
     struct source_file file = {0};
     enum packed_kind kind;
     bool known = source_is_file(source, &file);
-    if (!unpack_look(unpack, &kind))
+    if (!unpack_peek(unpack, &kind))
         return unpack_fail(unpack, error);
     if (kind == PACKED_SNAPSHOT)
         return snapshot_unpack(reading->snapshot, reading->names, unpack, options, error);

@@ -11,7 +11,7 @@ struct gordian_names {
     gordian_allocator memory;
     struct names processes, resources;
     bool crowded; /* the names are in the sharded interner instead */
-    struct sharded_interner process_crowd, resource_crowd;
+    struct sharded_interner process_interner, resource_interner;
     struct packed_image image; /* or in this, if it is not empty */
     struct packed_file *file;  /* or in this */
 };
@@ -41,7 +41,7 @@ gordian_status snapshot_read_parallel(gordian_snapshot *snapshot, gordian_names 
                                       const struct snapshot_split *split,
                                       const gordian_allocator *memory);
 
-/* Reads a packed snapshot after unpack_look, with at most that many threads; more than one only if
+/* Reads a packed snapshot after unpack_peek, with at most that many threads; more than one only if
  * `memory` is thread-safe. */
 gordian_status snapshot_unpack(gordian_snapshot *snapshot, gordian_names *names,
                                struct unpack *unpack, const gordian_check_options *options,

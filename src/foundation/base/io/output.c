@@ -111,7 +111,7 @@ static bool reserve_output(struct output *out, size_t count)
     return true;
 }
 
-char *output_room(struct output *out, size_t count)
+char *output_reserve(struct output *out, size_t count)
 {
     return reserve_output(out, count) ? out->buffer + out->used : NULL;
 }

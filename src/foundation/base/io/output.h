@@ -41,7 +41,7 @@ static inline bool output_has(const struct output *out, size_t count)
 }
 
 /* Returns space for `count` bytes behind `used`, which the caller increments. NULL: failed. */
-char *output_room(struct output *out, size_t count);
+char *output_reserve(struct output *out, size_t count);
 
 /* Writes everything to a descriptor, also after interrupts. False: failed, see errno. */
 bool write_whole(int fd, const char *bytes, size_t count);

@@ -297,7 +297,7 @@ static gordian_status take_ahead(struct reader *reader, gordian_error *error)
     return GORDIAN_OK;
 }
 
-bool reader_look(struct reader *reader)
+bool reader_scan_ahead(struct reader *reader)
 {
     return reader->ahead->line < reader->ahead->line_count || scan_ahead(reader);
 }
@@ -305,7 +305,7 @@ bool reader_look(struct reader *reader)
 gordian_status reader_next(struct reader *reader, gordian_error *error)
 {
     do
-        TRY((reader_look(reader) ? take_ahead : take_alone)(reader, error));
+        TRY((reader_scan_ahead(reader) ? take_ahead : take_alone)(reader, error));
     while (reader->word_count == 0);
     return GORDIAN_OK;
 }

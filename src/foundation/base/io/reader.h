@@ -4,8 +4,8 @@
  *
  * The text is read in blocks. A scan *ahead* finds the ends of the next lines and the edges of
  * their words many bytes at a time (foundation/base/io/scan.h). Other lines (very long, with a NUL
- * byte, incomplete) are processed one by one. reader_look shows the lines ahead, so that the caller
- * can prefetch memory. READER_SLACK bytes behind every word are readable. */
+ * byte, incomplete) are processed one by one. reader_scan_ahead shows the lines ahead, so that the
+ * caller can prefetch memory. READER_SLACK bytes behind every word are readable. */
 #pragma once
 
 #include <gordian/gordian.h>
@@ -56,7 +56,7 @@ void reader_restart(struct reader *reader, uint64_t line);
 /* Scans text[0..limit) for lines. READER_SLACK bytes behind it must be readable. */
 void reader_scan(struct reader_ahead *ahead, const char *text, size_t limit);
 /* Scans ahead unless lines are ready; false: none are. */
-bool reader_look(struct reader *reader);
+bool reader_scan_ahead(struct reader *reader);
 /* Skips the next `count` lines that were scanned ahead. `edge` is the first edge of the line after
  * them. */
 static inline void reader_pass(struct reader *reader, uint32_t count, uint32_t edge)

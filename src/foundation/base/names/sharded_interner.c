@@ -9,34 +9,35 @@
 #define AHEAD      32
 #define LARGE_PART ((size_t)8 << 20) /* an unused half of a large page is little of it */
 
-_Static_assert(CROWD_PARTS == 1 << (32 - CROWD_PLACE_BITS), "a place has room for the part");
+_Static_assert(SHARDED_INTERNER_SHARDS == 1 << (32 - CROWD_PLACE_BITS),
+               "a place has room for the part");
 
-void crowd_init(struct sharded_interner *interner, const gordian_allocator *memory)
+void sharded_interner_init(struct sharded_interner *interner, const gordian_allocator *memory)
 {
     *interner = (struct sharded_interner){.memory = *memory};
 }
 
-void crowd_settle(struct sharded_interner *interner)
+void sharded_interner_settle(struct sharded_interner *interner)
 {
-    for (unsigned i = 0; i < CROWD_PARTS; i++)
+    for (unsigned i = 0; i < SHARDED_INTERNER_SHARDS; i++)
         hash_free(&interner->parts[i].table, &interner->memory);
 }
 
-void crowd_free(struct sharded_interner *interner)
+void sharded_interner_free(struct sharded_interner *interner)
 {
     gordian_allocator memory = interner->memory;
-    crowd_settle(interner);
-    for (unsigned i = 0; i < CROWD_PARTS; i++)
+    sharded_interner_settle(interner);
+    for (unsigned i = 0; i < SHARDED_INTERNER_SHARDS; i++)
         memory_free(&memory, interner->parts[i].text);
     memory_free(&memory, interner->places);
-    crowd_init(interner, &memory);
+    sharded_interner_init(interner, &memory);
 }
 
-void crowd_prepare(struct sharded_interner *interner, size_t bytes, uint32_t names)
+void sharded_interner_prepare(struct sharded_interner *interner, size_t bytes, uint32_t names)
 {
-    size_t room = bytes / CROWD_PARTS;
-    for (unsigned i = 0; i < CROWD_PARTS; i++) {
-        struct crowd_part *part = &interner->parts[i];
+    size_t room = bytes / SHARDED_INTERNER_SHARDS;
+    for (unsigned i = 0; i < SHARDED_INTERNER_SHARDS; i++) {
+        struct sharded_interner_shard *part = &interner->parts[i];
         part->text = memory_alloc(&interner->memory, room);
         part->room = part->text ? room : 0;
         if (room >= LARGE_PART)
@@ -48,7 +49,7 @@ void crowd_prepare(struct sharded_interner *interner, size_t bytes, uint32_t nam
 
 /* ---- shards */
 
-static char *part_entry(const struct crowd_part *part, uint32_t place)
+static char *part_entry(const struct sharded_interner_shard *part, uint32_t place)
 {
     return part->text + (size_t)place * 8;
 }
@@ -61,7 +62,7 @@ static size_t entry_size(size_t length)
 /* Entries are never removed, so they are contiguous. */
 static void put_name_entries(const void *context, struct hash *table)
 {
-    const struct crowd_part *part = context;
+    const struct sharded_interner_shard *part = context;
     for (size_t at = TEXT_START; at < part->used;) {
         const char *entry = part->text + at;
         size_t length = (unsigned char)entry[4];
@@ -70,12 +71,12 @@ static void put_name_entries(const void *context, struct hash *table)
     }
 }
 
-static const char *long_text(const struct crowd_name *name)
+static const char *long_text(const struct sharded_interner_name *name)
 {
     return (const char *)(uintptr_t)name->words.low; // NOLINT(performance-no-int-to-ptr)
 }
 
-static bool is_entry(const char *entry, const struct crowd_name *name)
+static bool is_entry(const char *entry, const struct sharded_interner_name *name)
 {
     const char *text = entry + ENTRY_HEAD;
     if ((unsigned char)entry[4] != name->length)
@@ -88,8 +89,8 @@ static bool is_entry(const char *entry, const struct crowd_name *name)
 }
 
 /* Returns the place of a name; 0: not found. */
-static uint32_t find_name_place(const struct crowd_part *part, const struct crowd_name *name,
-                                uint64_t hash)
+static uint32_t find_name_place(const struct sharded_interner_shard *part,
+                                const struct sharded_interner_name *name, uint64_t hash)
 {
     struct hash_probe probe = hash_probe(&part->table, hash);
     while (hash_meet(&part->table, &probe))
@@ -99,8 +100,9 @@ static uint32_t find_name_place(const struct crowd_part *part, const struct crow
 }
 
 /* Adds a name and returns its place; 0: out of memory. */
-static uint32_t put_name_entry(struct crowd_part *part, const struct crowd_name *name,
-                               uint64_t hash, const gordian_allocator *memory)
+static uint32_t put_name_entry(struct sharded_interner_shard *part,
+                               const struct sharded_interner_name *name, uint64_t hash,
+                               const gordian_allocator *memory)
 {
     size_t used = part->used ? part->used : TEXT_START, size = entry_size(name->length);
     if ((used + size) / 8 > PLACE_MASK ||
@@ -124,9 +126,9 @@ static uint32_t put_name_entry(struct crowd_part *part, const struct crowd_name 
     return place;
 }
 
-static bool take_some_names(struct sharded_interner *interner, struct crowd_part *part,
-                            const struct crowd_name *names, size_t count, uint32_t *answers,
-                            uint32_t *fresh)
+static bool take_some_names(struct sharded_interner *interner, struct sharded_interner_shard *part,
+                            const struct sharded_interner_name *names, size_t count,
+                            uint32_t *answers, uint32_t *fresh)
 {
     uint64_t hashes[AHEAD];
     for (size_t i = 0; i < count; i++)
@@ -156,8 +158,9 @@ static bool take_some_names(struct sharded_interner *interner, struct crowd_part
     return true;
 }
 
-bool crowd_take(struct sharded_interner *interner, unsigned part, const struct crowd_name *names,
-                size_t count, uint32_t *answers, uint32_t *fresh)
+bool sharded_interner_take(struct sharded_interner *interner, unsigned part,
+                           const struct sharded_interner_name *names, size_t count,
+                           uint32_t *answers, uint32_t *fresh)
 {
     *fresh = 0;
     for (size_t at = 0; at < count; at += AHEAD)
@@ -169,7 +172,7 @@ bool crowd_take(struct sharded_interner *interner, unsigned part, const struct c
 
 /* ---- ids */
 
-bool crowd_reserve(struct sharded_interner *interner, uint32_t more)
+bool sharded_interner_reserve(struct sharded_interner *interner, uint32_t more)
 {
     if (more > CROWD_MOST - interner->count ||
         !memory_grow32(&interner->memory, &interner->places, &interner->room,
@@ -179,27 +182,30 @@ bool crowd_reserve(struct sharded_interner *interner, uint32_t more)
     return true;
 }
 
-void crowd_number(struct sharded_interner *interner, unsigned part, uint32_t answer, uint32_t id)
+void sharded_interner_number(struct sharded_interner *interner, unsigned part, uint32_t answer,
+                             uint32_t id)
 {
     uint32_t place = answer & PLACE_MASK;
     memcpy(part_entry(&interner->parts[part], place), &id, sizeof id);
     interner->places[id] = place | (uint32_t)part << CROWD_PLACE_BITS;
 }
 
-uint32_t crowd_id(const struct sharded_interner *interner, unsigned part, uint32_t answer)
+uint32_t sharded_interner_id(const struct sharded_interner *interner, unsigned part,
+                             uint32_t answer)
 {
     return answer & CROWD_UNNUMBERED
                ? hash_load32(part_entry(&interner->parts[part], answer & PLACE_MASK))
                : answer;
 }
 
-void crowd_expect(const struct sharded_interner *interner, unsigned part, uint32_t answer)
+void sharded_interner_prefetch(const struct sharded_interner *interner, unsigned part,
+                               uint32_t answer)
 {
     if (answer & CROWD_UNNUMBERED)
         __builtin_prefetch(part_entry(&interner->parts[part], answer & PLACE_MASK));
 }
 
-const char *crowd_text(const struct sharded_interner *interner, uint32_t id)
+const char *sharded_interner_text(const struct sharded_interner *interner, uint32_t id)
 {
     if (id >= interner->count)
         return "";

@@ -243,7 +243,7 @@ static bool check_head(struct unpack *unpack, uint8_t head[PACKED_HEAD])
     return !unpack->problem[0];
 }
 
-bool unpack_look(struct unpack *unpack, enum packed_kind *kind)
+bool unpack_peek(struct unpack *unpack, enum packed_kind *kind)
 {
     uint8_t head[PACKED_HEAD] = {0};
     size_t have = 0;
@@ -437,7 +437,7 @@ ptrdiff_t unpack_read(void *context, char *buffer, size_t size)
 {
     struct unpack *unpack = context;
     enum packed_kind kind;
-    if (!unpack_look(unpack, &kind))
+    if (!unpack_peek(unpack, &kind))
         return -1;
     if (unpack->given == unpack->text.used) {
         unpack->given = unpack->text.used = 0;

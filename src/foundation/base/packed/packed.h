@@ -72,8 +72,8 @@ void unpack_close(struct unpack *unpack);
 /* The read function of a source with this context: always text. -1: see unpack_fail. */
 ptrdiff_t unpack_read(void *context, char *buffer, size_t size);
 /* Detects the form and reads no more than that needs. False: reading failed, see unpack_fail. */
-bool unpack_look(struct unpack *unpack, enum packed_kind *kind);
-/* Reads raw bytes of the file after unpack_look; false: fewer, or failed. */
+bool unpack_peek(struct unpack *unpack, enum packed_kind *kind);
+/* Reads raw bytes of the file after unpack_peek; false: fewer, or failed. */
 bool unpack_take(struct unpack *unpack, void *buffer, size_t size);
 /* Is the file at its end? If not, that is an error. */
 bool unpack_is_whole(struct unpack *unpack);

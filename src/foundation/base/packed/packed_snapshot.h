@@ -91,7 +91,7 @@ struct packed_image {
     bool bad; /* the content makes no sense */
 };
 
-/* Loads a snapshot after unpack_look. False: see unpack_fail. */
+/* Loads a snapshot after unpack_peek. False: see unpack_fail. */
 bool packed_image_load(struct packed_image *image, struct unpack *unpack,
                        const gordian_allocator *memory);
 void packed_image_free(struct packed_image *image, const gordian_allocator *memory);

@@ -49,12 +49,13 @@ bool child_sibling(const char *name, char *path, size_t size)
     char folder[PATH_MAX], built[PATH_MAX];
     const char *const places[] = {name, built, NULL};
     snprintf(built, sizeof built, "src/lab/bench/%s", name);
-    if (beside_program(folder, sizeof folder) && beside_find(folder, places, X_OK, path, size))
+    if (program_folder(folder, sizeof folder) &&
+        find_installed_file(folder, places, X_OK, path, size))
         return true;
     if (!child_gordian(folder, sizeof folder))
         return false;
     *strrchr(folder, '/') = '\0';
-    return beside_find(folder, places, X_OK, path, size);
+    return find_installed_file(folder, places, X_OK, path, size);
 }
 
 bool child_gordian(char *path, size_t size)
@@ -68,7 +69,8 @@ bool child_gordian(char *path, size_t size)
         "../../bin/gordian",
         NULL,
     };
-    return beside_program(folder, sizeof folder) && beside_find(folder, places, X_OK, path, size);
+    return program_folder(folder, sizeof folder) &&
+           find_installed_file(folder, places, X_OK, path, size);
 }
 
 bool child_in_path(const char *name)

@@ -1,6 +1,6 @@
 /* Demangles names of C++ and Rust. The demangler of C++ belongs to its run-time library, which is
  * usually present where a program needs it. */
-#include "output/report/symbol/inside.h"
+#include "output/report/symbol/elfutils_internal.h"
 #include "output/report/symbol/rust.h"
 
 #include <dlfcn.h>

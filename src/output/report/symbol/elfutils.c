@@ -1,5 +1,5 @@
 /* Symbolization with elfutils: functions, source lines and inlined calls. */
-#include "output/report/symbol/inside.h"
+#include "output/report/symbol/elfutils_internal.h"
 
 #include "foundation/base/clock.h"
 
@@ -422,8 +422,8 @@ static enum place place_at(struct symbols *symbols, uint64_t address, uint32_t k
     return place;
 }
 
-__attribute__((visibility("default"))) const struct symbol_ways gordian_stacks = {
-    .head.version = BESIDE_VERSION,
+__attribute__((visibility("default"))) const struct symbolizer_table gordian_stacks = {
+    .head.version = MODULE_VERSION,
     .open = open_symbols,
     .close = close_symbols,
     .frames = frames_at,

@@ -1,7 +1,7 @@
 /* The symbolizer of a program with elfutils linked in. */
-#include "output/report/symbol/inside.h"
+#include "output/report/symbol/elfutils_internal.h"
 
-const struct symbol_ways *symbols_best(char *why, size_t size)
+const struct symbolizer_table *symbols_best(char *why, size_t size)
 {
     (void)why;
     (void)size;

@@ -1,6 +1,6 @@
 /* Loads the symbolizer with elfutils at run time, so that the program itself does not need
  * elfutils. */
-#include "output/report/symbol/ways.h"
+#include "output/report/symbol/symbolizer.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -16,13 +16,13 @@ static const char *const places[] = {
     NULL,
 };
 
-const struct symbol_ways *symbols_best(char *why, size_t size)
+const struct symbolizer_table *symbols_best(char *why, size_t size)
 {
     char folder[PATH_MAX], path[PATH_MAX];
-    if (!beside_program(folder, sizeof folder) ||
-        !beside_find(folder, places, R_OK, path, sizeof path)) {
+    if (!program_folder(folder, sizeof folder) ||
+        !find_installed_file(folder, places, R_OK, path, sizeof path)) {
         snprintf(why, size, STACKS_MODULE " was not found");
         return NULL;
     }
-    return beside_load(path, STACKS_TABLE, why, size);
+    return module_open(path, STACKS_TABLE, why, size);
 }

@@ -1,9 +1,9 @@
 /* The symbolizer of a program built without elfutils. */
-#include "output/report/symbol/ways.h"
+#include "output/report/symbol/symbolizer.h"
 
 #include <stdio.h>
 
-const struct symbol_ways *symbols_best(char *why, size_t size)
+const struct symbolizer_table *symbols_best(char *why, size_t size)
 {
     snprintf(why, size, "built without elfutils (libdw, libelf)");
     return NULL;

@@ -1,6 +1,6 @@
 /* Symbolization without elfutils: functions and variables from the symbol tables, no source lines.
  * Stacks are unwound along the frame pointers. */
-#include "output/report/symbol/ways.h"
+#include "output/report/symbol/symbolizer.h"
 
 #include "output/report/symbol/elf.h"
 #include "output/report/symbol/regions.h"
@@ -268,7 +268,7 @@ static size_t unwind_thread(struct symbols *symbols, const struct stopped *threa
     return count;
 }
 
-const struct symbol_ways symbols_plain = {
+const struct symbolizer_table symbols_plain = {
     .open = open_symbols,
     .close = close_symbols,
     .frames = frames_at,

@@ -24,7 +24,7 @@ struct symbol_files {
 
 /* Are source lines and unwinding of any code available? They need elfutils. False: `why` has the
  * reason. */
-bool symbols_see_lines(char *why, size_t size);
+bool symbols_have_lines(char *why, size_t size);
 
 /* `maps`: the text of /proc/PID/maps. A file is ignored if its inode is not the one in the map,
  * unless the device is 0:0: then the inode is unknown. NULL: out of memory, or not a memory map. */

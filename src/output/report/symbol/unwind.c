@@ -1,5 +1,5 @@
 /* Stack unwinding of a copied stack by the call-frame information of the files. */
-#include "output/report/symbol/inside.h"
+#include "output/report/symbol/elfutils_internal.h"
 
 #include <elf.h>
 #include <string.h>

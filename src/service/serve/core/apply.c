@@ -13,7 +13,7 @@ gordian_status record_begin(struct service *service, enum record_kind kind, uint
                             uint32_t session, size_t more, gordian_error *error)
 {
     struct bytes *record = &service->work->record;
-    if (service->unkept)
+    if (service->append_pending)
         return fail_memory(error);
     record->used = 0;
     record->failed = false;
@@ -33,8 +33,8 @@ void record_append(struct service *service)
     const struct bytes *record = &service->work->record;
     if (service->replaying || !journal->append)
         return;
-    service->unkept = journal->append(journal->context, service->work->record_at, record->data,
-                                      record->used) == 0;
+    service->append_pending = journal->append(journal->context, service->work->record_at,
+                                              record->data, record->used) == 0;
 }
 
 void record_append_body(struct service *service, size_t frame_size)

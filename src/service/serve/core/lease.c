@@ -68,7 +68,7 @@ static bool has_unread_input(const struct service *service)
            options->unheard(options->unheard_context, work->steady - late);
 }
 
-void lease_judge(struct service *service)
+void lease_expire(struct service *service)
 {
     struct service_work *work = service->work;
     bool unheard = has_unread_input(service);

@@ -8,7 +8,7 @@
 
 unsigned char *client_room(struct client *client, size_t size)
 {
-    char *to = output_room(&client->out, size);
+    char *to = output_reserve(&client->out, size);
     client->closing |= !to && size > 0;
     client->out.used += to ? size : 0;
     return (unsigned char *)to;
@@ -65,7 +65,7 @@ void client_error(struct client *client, unsigned code, uint32_t retry_ms, uint6
         [WIRE_TAKEN_OVER] = true, [WIRE_TOO_SLOW] = true,    [WIRE_STOPPING] = true,
         [WIRE_TOO_LARGE] = true,  [WIRE_NOT_LEADER] = false,
     };
-    if (code == WIRE_NOT_KEPT && client->service->standing_by[0])
+    if (code == WIRE_NOT_KEPT && client->service->standby_reason[0])
         code = WIRE_NOT_LEADER;
     bool fatal = fatal_codes[code] || client->closing;
     size_t start = client->out.used;

@@ -36,8 +36,8 @@ static gordian_status load_record(void *context, uint64_t number, uint64_t at, c
 
 static const struct store_loader loader = {load_section, load_record};
 
-gordian_status past_open(struct past **out, const struct store_options *source,
-                         const atomic_bool *stop, gordian_error *error)
+gordian_status point_in_time_open(struct past **out, const struct store_options *source,
+                                  const atomic_bool *stop, gordian_error *error)
 {
     gordian_allocator memory = memory_allocator(NULL);
     struct past *past = memory_zeroed(&memory, sizeof *past);
@@ -52,7 +52,7 @@ gordian_status past_open(struct past **out, const struct store_options *source,
     past->source.schema = past->texts[2] = memory_copy_text(&memory, source->schema);
     if ((source->folder && !past->texts[0]) || (source->postgres && !past->texts[1]) ||
         (source->schema && !past->texts[2])) {
-        past_close(past);
+        point_in_time_close(past);
         return fail_memory(error);
     }
     *out = past;
@@ -66,7 +66,7 @@ static void close_moment(struct past *past)
     past->at = past->last = 0;
 }
 
-void past_close(struct past *past)
+void point_in_time_close(struct past *past)
 {
     if (!past)
         return;
@@ -77,13 +77,13 @@ void past_close(struct past *past)
     memory_free_all(&memory, past->texts[0], past->texts[1], past->texts[2], past);
 }
 
-const struct store_options *past_source(const struct past *past)
+const struct store_options *point_in_time_source(const struct past *past)
 {
     return &past->source;
 }
 
-gordian_status past_go(struct past *past, uint64_t at, struct service **service,
-                       gordian_error *error)
+gordian_status point_in_time_seek(struct past *past, uint64_t at, struct service **service,
+                                  gordian_error *error)
 {
     gordian_status status = GORDIAN_STATUS_END;
     *service = NULL;
@@ -107,7 +107,7 @@ gordian_status past_go(struct past *past, uint64_t at, struct service **service,
     return GORDIAN_OK;
 }
 
-uint64_t *past_dead(struct served *served, size_t *words)
+uint64_t *served_deadlocked_bits(struct served *served, size_t *words)
 {
     gordian_allocator memory = memory_allocator(NULL);
     const uint32_t *dead = NULL;

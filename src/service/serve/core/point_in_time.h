@@ -14,15 +14,15 @@ struct past;
 
 /* Copies the texts of `source` (see store_load_past). `stop`, unless NULL: becomes true when the
  * service shuts down. On failure *out is NULL. */
-gordian_status past_open(struct past **out, const struct store_options *source,
-                         const atomic_bool *stop, gordian_error *error);
+gordian_status point_in_time_open(struct past **out, const struct store_options *source,
+                                  const atomic_bool *stop, gordian_error *error);
 /* Moves to the time `at`. GORDIAN_STATUS_END: that is not stored, and the error says what is. The
  * service is valid until the next call. */
-gordian_status past_go(struct past *past, uint64_t at, struct service **service,
-                       gordian_error *error);
-const struct store_options *past_source(const struct past *past);
-void past_close(struct past *past);
+gordian_status point_in_time_seek(struct past *past, uint64_t at, struct service **service,
+                                  gordian_error *error);
+const struct store_options *point_in_time_source(const struct past *past);
+void point_in_time_close(struct past *past);
 
 /* Returns the set of deadlocked processes; NULL: out of memory. Free it with memory_free and the C
  * library's allocator. */
-uint64_t *past_dead(struct served *served, size_t *words);
+uint64_t *served_deadlocked_bits(struct served *served, size_t *words);

@@ -231,7 +231,7 @@ gordian_status service_save(struct service *service,
         snprintf(name, sizeof name, SYSTEM_SECTION "%u", i);
         bytes.used = 0;
         save_head(service, service->systems[i], &bytes);
-        status = image_save(service->systems[i], &bytes, error);
+        status = served_serialize(service->systems[i], &bytes, error);
         THEN(status, put(context, name, bytes.data, bytes.used, error));
     }
     bytes_free(&bytes);
@@ -398,8 +398,9 @@ static gordian_status load_system(struct service *service, const uint8_t *bytes,
         return bad_snapshot(error);
     struct meter *meter = NULL;
     TRY(service_new_meter(service, &meter, error));
-    gordian_status status = image_load(&served, in.at + head, bytes_left(&in) - head,
-                                       meter ? meter_allocator(meter) : &service->memory, error);
+    gordian_status status =
+        served_deserialize(&served, in.at + head, bytes_left(&in) - head,
+                           meter ? meter_allocator(meter) : &service->memory, error);
     if (status != GORDIAN_OK) {
         meter_free(meter);
         return status;

@@ -60,12 +60,12 @@ void service_begin(struct service *service)
 bool service_may_change(struct service *service, const char **why)
 {
     const struct service_journal *journal = &service->options.journal;
-    *why = service->standing_by;
-    if (service->standing_by[0])
+    *why = service->standby_reason;
+    if (service->standby_reason[0])
         return false;
-    if (service->unkept)
+    if (service->append_pending)
         record_append(service);
-    if (service->unkept) {
+    if (service->append_pending) {
         *why = "no memory for the journal";
         return false;
     }
@@ -76,16 +76,16 @@ bool service_is_cut_off(const struct service *service)
 {
     const struct service_journal *journal = &service->options.journal;
     const char *why;
-    return service->standing_by[0] || service->unkept ||
+    return service->standby_reason[0] || service->append_pending ||
            (journal->healthy && !journal->healthy(journal->context, &why)) ||
            (journal->sure && !journal->sure(journal->context));
 }
 
-void service_stand_by(struct service *service, const char *leader)
+void service_become_standby(struct service *service, const char *leader)
 {
-    service->standing_by[0] = '\0';
+    service->standby_reason[0] = '\0';
     if (leader)
-        snprintf(service->standing_by, sizeof service->standing_by,
+        snprintf(service->standby_reason, sizeof service->standby_reason,
                  "this server is a standby; " WIRE_LEADER_IS "%s", *leader ? leader : "unknown");
 }
 
@@ -93,7 +93,7 @@ uint64_t service_last(const struct service *service)
 {
     const struct service_journal *journal = &service->options.journal;
     uint64_t last = journal->last ? journal->last(journal->context) : 0;
-    return last + service->unkept;
+    return last + service->append_pending;
 }
 
 /* ------------------------------------------------------------------ opening, closing */
@@ -259,9 +259,9 @@ gordian_status client_subscribe(struct client *client, uint8_t mask, gordian_err
 {
     struct service *service = client->service;
     uint32_t *everything = &service->work->everything;
-    if (service->standing_by[0] && mask & (uint8_t)~WIRE_MY_GRANTS) {
+    if (service->standby_reason[0] && mask & (uint8_t)~WIRE_MY_GRANTS) {
         service->work->retry_ms = 1000;
-        return FAIL_WITH(service, WIRE_NOT_LEADER, error, "%s", service->standing_by);
+        return FAIL_WITH(service, WIRE_NOT_LEADER, error, "%s", service->standby_reason);
     }
     *everything -= (client->subscriptions & WIRE_EVERYTHING) != 0;
     *everything += (mask & WIRE_EVERYTHING) != 0;
@@ -332,7 +332,7 @@ gordian_status client_hello(struct client *client, const struct wire_hello *hell
         memcpy(mine.session, service->sessions[client->session].id, sizeof mine.session);
     uint32_t slot = session_same(service, &mine); /* without a record */
     if (slot == GORDIAN_NONE ||
-        service->standing_by[0]) /* on a standby, sessions belong to the leader */
+        service->standby_reason[0]) /* on a standby, sessions belong to the leader */
         TRY(client_may_change(client, error));
     if (slot == GORDIAN_NONE)
         TRY(session_hello(service, &mine, &slot, error));
@@ -457,7 +457,7 @@ static uint32_t bucket_delay(const struct rate_bucket *bucket, uint64_t rate)
     return ms < 60000 ? (uint32_t)ms : 60000;
 }
 
-uint32_t service_pause_ms(const struct client *client)
+uint32_t service_backpressure_ms(const struct client *client)
 {
     const struct holder *holder = limited_holder(client);
     uint32_t ms = bucket_delay(&client->events, client->service->options.limits.events_a_second);
@@ -521,7 +521,7 @@ size_t service_take(struct client *client, const void *bytes, size_t count, size
     return used;
 }
 
-void service_heard(struct client *client)
+void service_heartbeat(struct client *client)
 {
     struct service *service = client->service;
     if (client->session == GORDIAN_NONE)
@@ -546,7 +546,7 @@ uint32_t service_tick(struct service *service)
     service_begin(service);
     service_may_change(service, &why); /* retries a failed append */
     if (service->work->deadline <= service->work->lease)
-        lease_judge(service);
+        lease_expire(service);
     bool more = incidents_walk(service);
     if (service->work->ending > 0 && session_drop_step(service))
         more |= service_may_change(service, &why);
@@ -555,7 +555,7 @@ uint32_t service_tick(struct service *service)
 
 bool service_is_busy(const struct service *service)
 {
-    return service->work->ending > 0 || service->work->walking > 0 || service->unkept;
+    return service->work->ending > 0 || service->work->walking > 0 || service->append_pending;
 }
 
 /* ------------------------------------------------------------------ systems and observers */

@@ -185,14 +185,14 @@ void service_detach(struct client *client);
 /* Applies the whole frames or lines in the input, as many as the rate limit permits, but not much
  * more than `budget` bytes. Returns how many bytes were consumed. The rest must be passed again,
  * with new input behind it. *wanted: how many bytes are needed to continue; 0: enough are there,
- * call again after service_pause_ms and when the answers were sent. */
+ * call again after service_backpressure_ms and when the answers were sent. */
 size_t service_take(struct client *client, const void *bytes, size_t count, size_t budget,
                     size_t *wanted);
 /* Renews the lease of a client's session: input has arrived, though perhaps no whole frame. */
-void service_heard(struct client *client);
+void service_heartbeat(struct client *client);
 /* Back-pressure: for how long nothing should be read from a client over its rate limit. 0: read on.
  */
-uint32_t service_pause_ms(const struct client *client);
+uint32_t service_backpressure_ms(const struct client *client);
 
 /* Sends an error if the client's form is known, and closes the connection after it. */
 void service_refuse(struct client *client, unsigned code, uint32_t retry_ms, const char *text);
@@ -214,7 +214,7 @@ struct service_counters {
     uint64_t leases_ended;       /* sessions that were lost */
     uint64_t stalls, stalled_ms; /* of the event loop; leases do not run meanwhile */
     uint64_t turns;              /* iterations of the event loop */
-    uint64_t hooks_told, hooks_failed, hooks_dropped; /* the server's: webhooks of --on-deadlock */
+    uint64_t hooks_sent, hooks_failed, hooks_dropped; /* the server's: webhooks of --on-deadlock */
     uint64_t log_suppressed, log_dropped; /* the server's: lines over the rate limit; lines dropped
                                              as the log's queue was full */
     struct metrics_spans spans;           /* of the event loop */
@@ -252,11 +252,11 @@ struct service {
     uint64_t started; /* ms since 1970 */
     bool replaying;   /* the journal is replayed: no notifications */
     bool stopping;
-    char standing_by[320]; /* not "": this server is a standby and refuses changes; the reason for
-                              clients */
-    bool unkept; /* no memory to append the last record: retry, and apply and send nothing until
-                    then */
-    struct meter *meter;       /* memory of all systems; NULL with an allocator of the caller's */
+    char standby_reason[320]; /* not "": this server is a standby and refuses changes; the reason
+                              for clients */
+    bool append_pending; /* no memory to append the last record: retry, and apply and send nothing
+                    until then */
+    struct meter *meter; /* memory of all systems; NULL with an allocator of the caller's */
     struct service_work *work; /* scratch space */
 };
 
@@ -332,7 +332,7 @@ gordian_status service_load_section(struct service *service, const char *name, c
                                     size_t length, gordian_error *error);
 /* Makes this server a standby. `leader`: address of the leader, "" if unknown; NULL: this server is
  * the leader. A standby changes by service_replay only. */
-void service_stand_by(struct service *service, const char *leader);
+void service_become_standby(struct service *service, const char *leader);
 /* Starts the leases of all sessions after the last record was replayed. */
 void service_resume(struct service *service);
 /* The incident history has ids up to this one: new incidents get higher ids. (After a repair it may

@@ -73,7 +73,7 @@ struct service_work {
     uint64_t fence; /* fencing token of the first applied event of the frame */
     uint32_t *ids;
     size_t id_room;
-    struct bytes record; /* of the current command; kept while service->unkept */
+    struct bytes record; /* of the current command; kept while service->append_pending */
     uint64_t record_at;
     struct output text;  /* JSON of a notification or an incident */
     struct output more;  /* second text buffer */
@@ -228,7 +228,7 @@ void lease_advance_clock(struct service *service);
 /* Renews a session's lease: its client was heard (heartbeat). */
 void session_renew_lease(struct service *service, struct session *session);
 /* Expires leases: ends their sessions. */
-void lease_judge(struct service *service);
+void lease_expire(struct service *service);
 
 /* ---- apply.c: each command appends its record */
 

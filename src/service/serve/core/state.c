@@ -271,7 +271,7 @@ gordian_status state_json(const struct service *service, struct served *served, 
     gordian_allocator memory = memory_allocator(NULL);
     size_t words;
     gordian_status status = GORDIAN_OK;
-    uint64_t *dead = past_dead(served, &words);
+    uint64_t *dead = served_deadlocked_bits(served, &words);
     if (!dead)
         return fail_memory(error);
     json_open(json, "processes", '[');

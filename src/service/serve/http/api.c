@@ -314,7 +314,7 @@ static bool reply_other(struct api_call *call, struct http_connection *connectio
 static bool may_be_deposed(const struct api *api)
 {
     return store_is_shared(api->store) && !store_is_sure_leader(api->store) &&
-           store_role(api->store) != STORE_FOLLOWS;
+           store_role(api->store) != STORE_STANDBY;
 }
 
 static void api_reply(struct api_call *call, int status)
@@ -325,7 +325,7 @@ static void api_reply(struct api_call *call, int status)
         if (status == 405)
             http_reply_method(call->connection, call->message);
         else if (status == 401)
-            http_reply_slowly(call->connection, status, call->message);
+            http_reply_delayed(call->connection, status, call->message);
         else
             http_reply_error(call->connection, status, "%s", call->message);
         return;
@@ -356,8 +356,8 @@ bool api_is_kept(const struct api *api)
     const char *why;
     bool kept = store_committed(api->store) >= store_last(api->store);
     if (store_is_shared(api->store))
-        return kept && !api->service->unkept;
-    return kept || api->service->unkept || !store_healthy(api->store, &why);
+        return kept && !api->service->append_pending;
+    return kept || api->service->append_pending || !store_healthy(api->store, &why);
 }
 
 /* Replaces a response that could show what was never committed. */
@@ -388,7 +388,7 @@ static bool hold_back(struct api_call *call, uint64_t number)
     held->number = number;
     *(api->held ? api->held_end : &api->held) = held;
     api->held_end = &held->next;
-    http_wait(call->connection, on_held_gone, held);
+    http_defer(call->connection, on_held_gone, held);
     return true;
 }
 
@@ -427,7 +427,7 @@ static void reply_held(struct api *api, bool kept)
         output_close(&call.out);
     drop_first_held(api);
     if (connection)
-        http_go_on(connection);
+        http_resume(connection);
 }
 
 void api_flush(struct api *api)
@@ -440,7 +440,7 @@ void api_flush(struct api *api)
     }
     subscribers_send(api->followers);
     sse_release(api->sse, api_is_kept(api) ? UINT64_MAX : store_committed(api->store));
-    httpd_work(api->httpd);
+    httpd_run(api->httpd);
 }
 
 void api_close(struct api *api)
@@ -496,7 +496,7 @@ static void handle_request(struct api *api, struct http_connection *connection,
     if (status == 401 && is_login)
         status = 0;
     if (status == 401 && http_bearer(request->authorization)) {
-        http_reply_slowly(connection, status, "wrong token");
+        http_reply_delayed(connection, status, "wrong token");
         return;
     }
     if (status) {

@@ -95,7 +95,7 @@ struct api_call {
     char headers[200];       /* more header lines, each with CR LF */
 };
 
-#define API_LATER 0    /* status: the response comes later, followed by http_go_on */
+#define API_LATER 0    /* status: the response comes later, followed by http_resume */
 #define API_AGAIN (-1) /* status: call the handler again, see http_repeat */
 
 /* Sends the output or message of `call` once this record is committed. False: not yet; it will be

@@ -61,7 +61,7 @@ void api_deferred_answer(void *context)
     uint64_t number = later->number;
     api_deferred_drop(later);
     if (api_reply_kept(&call, status, number))
-        http_go_on(connection);
+        http_resume(connection);
 }
 
 int api_deferred_begin(struct api_call *call, struct api_deferred *later, struct question *question)
@@ -73,7 +73,7 @@ int api_deferred_begin(struct api_call *call, struct api_deferred *later, struct
     else if (question_is_answered(question))
         status = take_deferred_answer(call, later);
     if (status == API_LATER)
-        http_wait(call->connection, api_deferred_drop, later);
+        http_defer(call->connection, api_deferred_drop, later);
     else
         api_deferred_drop(later);
     return status;

@@ -476,7 +476,7 @@ static int answer_graph(struct api_call *call, const struct graph_ask *ask)
         /* Let other requests run; but not forever, because a change of the state restarts the copy.
          */
         if (work->picker.processes.count + work->picker.resources.count > AT_ONCE &&
-            http_repeats(call->connection) < TIMES_MOST && !call->api->service->unkept) {
+            http_repeats(call->connection) < TIMES_MOST && !call->api->service->append_pending) {
             http_repeat(call->connection);
             return API_AGAIN;
         }

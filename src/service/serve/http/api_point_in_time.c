@@ -36,7 +36,7 @@ static void release_past_queries(struct past_queries *desk)
     gordian_allocator memory = memory_allocator(NULL);
     if (!desk || atomic_fetch_sub(&desk->users, 1) > 1)
         return;
-    past_close(desk->past);
+    point_in_time_close(desk->past);
     memory_free(&memory, desk);
 }
 
@@ -61,7 +61,7 @@ static gordian_status open_past_queries(struct api *api, gordian_error *error)
     if (!desk)
         return fail_memory(error);
     atomic_init(&desk->users, 1);
-    gordian_status status = past_open(&desk->past, &source, &desk->stop, error);
+    gordian_status status = point_in_time_open(&desk->past, &source, &desk->stop, error);
     if (status == GORDIAN_OK)
         api->past = desk;
     else
@@ -121,7 +121,7 @@ static gordian_status write_past(struct job *job, struct service *service, struc
     char message[GRAPH_MESSAGE] = "";
     uint32_t examined = 0;
     struct json json;
-    uint64_t *dead = past_dead(served, &ask.dead_words);
+    uint64_t *dead = served_deadlocked_bits(served, &ask.dead_words);
     if (!dead)
         return fail_memory(error);
     ask.service = service;
@@ -143,7 +143,7 @@ static gordian_status answer_past_graph(void *context, struct output *out, gordi
 {
     struct job *job = context;
     struct service *service;
-    TRY(past_go(job->desk->past, job->ask.at, &service, error));
+    TRY(point_in_time_seek(job->desk->past, job->ask.at, &service, error));
     struct served *served = service_find(service, job->system, strlen(job->system));
     if (!served)
         return fail(error, GORDIAN_STATUS_INPUT, "there was no system '%.100s' then", job->system);
@@ -177,7 +177,7 @@ static gordian_status answer_past(void *context, struct output *out, gordian_err
     const struct job *job = context;
     struct json json;
     uint64_t at;
-    gordian_status status = store_past_begins(past_source(job->desk->past), &at, error);
+    gordian_status status = store_past_begins(point_in_time_source(job->desk->past), &at, error);
     json_begin(&json, out);
     json_key_u64(&json, "from", at ? at : job->opened);
     json_key_u64(&json, "until", job->now);
@@ -245,8 +245,8 @@ static gordian_status answer_cluster(void *context, struct output *out, gordian_
     json_begin(&json, out);
     write_cluster(&json, job);
     json_open(&json, "servers", '[');
-    gordian_status status =
-        store_servers(past_source(job->desk->past), &epoch, write_cluster_server, &json, error);
+    gordian_status status = store_servers(point_in_time_source(job->desk->past), &epoch,
+                                          write_cluster_server, &json, error);
     bool partial = status == GORDIAN_STATUS_IO;
     if (partial)
         write_known(&json, job);
@@ -266,7 +266,7 @@ static void copy_role(struct job *job, const struct api *api)
     job->shared = store_is_shared(api->store);
     job->leads = store_is_sure_leader(api->store);
     job->fence = api->service->fence;
-    bool doubtful = !job->leads && store_role(api->store) == STORE_LEADS;
+    bool doubtful = !job->leads && store_role(api->store) == STORE_LEADER;
     keep_text(job->leader, sizeof job->leader, doubtful ? "" : store_leader(api->store));
     keep_text(job->address, sizeof job->address, api->address);
 }

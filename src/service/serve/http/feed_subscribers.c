@@ -55,7 +55,7 @@ static struct feed_commit *commit_of(struct followers *followers, const struct s
         feed_commit->written = feed_commit->marked_written;
         feed_commit->pending = false;
     }
-    if (!api->service->unkept && store_committed(api->store) >= store_last(api->store)) {
+    if (!api->service->append_pending && store_committed(api->store) >= store_last(api->store)) {
         feed_commit->written = served->recent.written;
         feed_commit->pending = false;
     } else if (!feed_commit->pending) {
@@ -271,7 +271,7 @@ int api_feed(struct api_call *call)
     return API_LATER;
 }
 
-gordian_status followers_open(struct followers **out, struct api *api, gordian_error *error)
+gordian_status subscribers_open(struct followers **out, struct api *api, gordian_error *error)
 {
     gordian_allocator memory = memory_allocator(NULL);
     struct followers *followers = memory_zeroed(&memory, sizeof *followers);
@@ -284,7 +284,7 @@ gordian_status followers_open(struct followers **out, struct api *api, gordian_e
     return GORDIAN_OK;
 }
 
-void followers_close(struct followers *followers)
+void subscribers_close(struct followers *followers)
 {
     if (!followers)
         return;

@@ -16,7 +16,7 @@
 struct api;
 struct followers;
 
-gordian_status followers_open(struct followers **out, struct api *api, gordian_error *error);
-void followers_close(struct followers *followers); /* call it before the HTTP server is closed */
+gordian_status subscribers_open(struct followers **out, struct api *api, gordian_error *error);
+void subscribers_close(struct followers *followers); /* call it before the HTTP server is closed */
 /* At the end of an iteration: sends a slice of what is committed. */
 void subscribers_send(struct followers *followers);

@@ -63,7 +63,7 @@ static void set_timer(struct http_connection *connection, uint64_t ms)
 
 /* ------------------------------------------------------------------ closing */
 
-/* Removes it from the queue of httpd_work. */
+/* Removes it from the queue of httpd_run. */
 static void leave_queue(struct http_connection *connection)
 {
     struct httpd *http = connection->http;
@@ -241,7 +241,7 @@ static void join_ready_queue(struct http_connection *connection)
     *link = connection;
 }
 
-void http_go_on(struct http_connection *connection)
+void http_resume(struct http_connection *connection)
 {
     connection->gone = NULL;
     if (connection->closing_soon)
@@ -297,7 +297,7 @@ static void run_first_request(struct httpd *http)
         http_rearm(connection);
 }
 
-void httpd_work(struct httpd *http)
+void httpd_run(struct httpd *http)
 {
     int64_t slice = TIME_SLICE;
     bool worked = false;
@@ -316,7 +316,7 @@ void httpd_work(struct httpd *http)
         wake_after(http, (uint64_t)(1 - http->time_left) * TIME_PART / 1000 + 1);
 }
 
-/* Only ends the iteration; httpd_work continues. */
+/* Only ends the iteration; httpd_run continues. */
 static void on_requests_due(evutil_socket_t fd, short what, void *context)
 {
     (void)fd;
@@ -377,7 +377,7 @@ static void on_timer(evutil_socket_t fd, short what, void *context)
         int status = connection->delayed_status;
         connection->delayed_status = 0;
         http_reply_error(connection, status, "%s", connection->message);
-        http_go_on(connection);
+        http_resume(connection);
         return;
     }
     if (connection->ready_link && !connection->closing_soon && connection->state == HTTP_READING) {

@@ -51,7 +51,7 @@ void httpd_close(struct httpd *http);
 
 /* At the end of every iteration of the event loop, after more urgent work: handles requests for a
  * limited time, and wakes the loop again if there are more. */
-void httpd_work(struct httpd *http);
+void httpd_run(struct httpd *http);
 
 /* Listens on ADDR:PORT, [ADDR]:PORT or PORT (on 127.0.0.1); port 0: any. *port (may be NULL) is the
  * port bound. */
@@ -86,10 +86,10 @@ void http_reply_error(struct http_connection *connection, int status, const char
 /* 405. `allowed`: value of the Allow header. */
 void http_reply_method(struct http_connection *connection, const char *allowed);
 
-/* Defers the response: call one of the functions above later, then http_go_on. Until then nothing
+/* Defers the response: call one of the functions above later, then http_resume. Until then nothing
  * is read. `gone` is called once if the connection is closed before. */
-void http_wait(struct http_connection *connection, void (*gone)(void *context), void *context);
-void http_go_on(struct http_connection *connection);
+void http_defer(struct http_connection *connection, void (*gone)(void *context), void *context);
+void http_resume(struct http_connection *connection);
 
 /* Defers the request: the handler is called again with it in one of the next iterations, before
  * other requests. http_repeats returns how often that has happened. */
@@ -102,7 +102,7 @@ void http_permit(struct http_connection *connection);
 bool http_is_reserved(const struct http_connection *connection);
 
 /* Like http_reply_error, but a second later: a rate limit for guessing tokens. */
-void http_reply_slowly(struct http_connection *connection, int status, const char *message);
+void http_reply_delayed(struct http_connection *connection, int status, const char *message);
 
 /* ------------------------------------------------------------------ streams */
 

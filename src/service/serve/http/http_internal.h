@@ -12,7 +12,7 @@
 
 enum http_state {
     HTTP_READING,   /* a request, or idle; responses may be unsent */
-    HTTP_WAITING,   /* for a deferred response: see http_wait */
+    HTTP_WAITING,   /* for a deferred response: see http_defer */
     HTTP_CLOSING,   /* sending the last response */
     HTTP_LINGERING, /* sent; waiting for the client to close */
     HTTP_STREAMING,

@@ -169,7 +169,7 @@ static void write_service(const struct api *api, struct output *out)
     prometheus_gauge(out, "gordian_ready", "1: events are taken and kept.",
                      api->ready(api->ready_context, &why));
     prometheus_gauge(out, "gordian_leads", "1: of all servers on its store, this one leads.",
-                     !service->standing_by[0] && store_is_sure_leader(api->store));
+                     !service->standby_reason[0] && store_is_sure_leader(api->store));
     prometheus_gauge(out, "gordian_systems", "Systems.", service->system_count);
     prometheus_gauge(out, "gordian_sessions", "Sessions, connected or on their lease.",
                      service->session_count);
@@ -202,7 +202,7 @@ static void write_service(const struct api *api, struct output *out)
                       (double)metrics_longest(&counters->spans, (enum metrics_cause)i) /
                           NS_A_SECOND);
     prometheus_counter(out, "gordian_notices_sent_total", "Notifications sent by --on-deadlock.",
-                       counters->hooks_told);
+                       counters->hooks_sent);
     prometheus_counter(out, "gordian_notices_failed_total", "Failed attempts to send them.",
                        counters->hooks_failed);
     prometheus_counter(out, "gordian_notices_dropped_total", "Notifications dropped.",

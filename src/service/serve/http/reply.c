@@ -119,7 +119,7 @@ void http_reply_method(struct http_connection *connection, const char *allowed)
 
 /* ------------------------------------------------------------------ deferred responses */
 
-void http_wait(struct http_connection *connection, void (*gone)(void *), void *context)
+void http_defer(struct http_connection *connection, void (*gone)(void *), void *context)
 {
     connection->answered = true; /* it will be */
     connection->state = HTTP_WAITING;
@@ -148,11 +148,11 @@ bool http_is_reserved(const struct http_connection *connection)
     return connection->reserved;
 }
 
-void http_reply_slowly(struct http_connection *connection, int status, const char *message)
+void http_reply_delayed(struct http_connection *connection, int status, const char *message)
 {
     connection->delayed_status = status;
     snprintf(connection->message, sizeof connection->message, "%s", message);
-    http_wait(connection, NULL, NULL);
+    http_defer(connection, NULL, NULL);
 }
 
 /* ------------------------------------------------------------------ streams */

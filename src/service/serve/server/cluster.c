@@ -44,12 +44,12 @@ void server_name(struct server *server)
 /* Logs the leader's address when it changes. */
 static void stand_by(struct server *server)
 {
-    char before[sizeof server->service->standing_by];
+    char before[sizeof server->service->standby_reason];
     const char *leader = store_leader(server->store);
-    memcpy(before, server->service->standing_by, sizeof before);
-    service_stand_by(server->service, leader);
-    if (strcmp(before, server->service->standing_by) != 0)
-        server_log(server, 6, "%s", server->service->standing_by);
+    memcpy(before, server->service->standby_reason, sizeof before);
+    service_become_standby(server->service, leader);
+    if (strcmp(before, server->service->standby_reason) != 0)
+        server_log(server, 6, "%s", server->service->standby_reason);
 }
 
 static void lose_leadership(struct server *server, const char *why)
@@ -60,9 +60,9 @@ static void lose_leadership(struct server *server, const char *why)
     server->lost = true;
     /* Standbys name the new leader to reconnecting clients, this server cannot. Unsent answers and
      * this error may stay unsent. */
-    service_stand_by(server->service, "");
+    service_become_standby(server->service, "");
     for (struct client *client = server->service->clients; client; client = client->next) {
-        service_refuse(client, WIRE_NOT_LEADER, 0, server->service->standing_by);
+        service_refuse(client, WIRE_NOT_LEADER, 0, server->service->standby_reason);
         client->wake(client);
     }
 }
@@ -93,7 +93,7 @@ gordian_status server_take_role(struct server *server, gordian_error *error)
 {
     /* The store's thread runs already and may have become leader meanwhile. The role is read first:
      * a leader has received every record. */
-    bool leads = store_role(server->store) == STORE_LEADS, good, more;
+    bool leads = store_role(server->store) == STORE_LEADER, good, more;
     do
         good = apply_committed(server, &more);
     while (good && more);
@@ -115,10 +115,10 @@ void server_apply_committed(struct server *server)
     enum store_role role = store_role(server->store);
     bool more;
     if (!server->leads && !server->lost && apply_committed(server, &more)) {
-        if (role != STORE_LEADS) {
+        if (role != STORE_LEADER) {
             stand_by(server);
         } else if (!more) {
-            service_stand_by(server->service, NULL);
+            service_become_standby(server->service, NULL);
             server->leads = true;
             server_log(server, 5, "now the leader, as %s", server->address);
             if (server_resume(server, &error) != GORDIAN_OK)

@@ -185,7 +185,7 @@ static void keep_rest(struct connection *connection, const unsigned char *bytes,
 /* Continues when the rate limit allows it, or in the next iteration if answers have been read. */
 static void throttle_reading(struct connection *connection)
 {
-    uint32_t ms = service_pause_ms(&connection->client);
+    uint32_t ms = service_backpressure_ms(&connection->client);
     if (unsent_bytes(connection) >= SERVER_OUT_PAUSE && ms < RETRY_MS)
         ms = RETRY_MS;
     struct timeval pause = {.tv_sec = ms / 1000, .tv_usec = (int)(ms % 1000) * 1000};
@@ -310,7 +310,7 @@ static void read_on(struct connection *connection)
     connection->listened = service_steady(server->service);
     ssize_t count = receive_some(connection);
     if (count > 0) {
-        service_heard(&connection->client);
+        service_heartbeat(&connection->client);
         server->service->counters.bytes_in += (uint64_t)count;
         connection->received = server->turn_ns / 1000000;
     } else if (count == 0 && !connection->tls) {
@@ -521,9 +521,9 @@ static bool flush_output(struct connection *connection, uint64_t committed)
 void connections_flush(struct server *server)
 {
     struct connection *list = server->dirty;
-    uint64_t committed = server->service->unkept ? 0 : store_committed(server->store);
+    uint64_t committed = server->service->append_pending ? 0 : store_committed(server->store);
     /* A notification may name the next record; if there is none, the last one counts. */
-    if (!server->service->unkept && committed == store_last(server->store))
+    if (!server->service->append_pending && committed == store_last(server->store))
         committed = UINT64_MAX;
     server->dirty = NULL;
     while (list) {

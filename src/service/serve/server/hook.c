@@ -184,7 +184,7 @@ void hook_stop(struct hook *hook)
     hook->stopping = true;
     pthread_cond_signal(&hook->wake);
     pthread_mutex_unlock(&hook->mutex);
-    hook_break_off(&hook->target);
+    hook_abort(&hook->target);
     pthread_join(hook->thread, NULL);
     hook->running = false;
 }

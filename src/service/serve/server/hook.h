@@ -66,4 +66,4 @@ gordian_status hook_parse(struct hook_target *target, const char *text, const ch
 gordian_status hook_send(struct hook_target *target, const char *body, size_t length,
                          gordian_error *error);
 /* Called by another thread: what is being sent, and everything later, fails soon. */
-void hook_break_off(struct hook_target *target);
+void hook_abort(struct hook_target *target);

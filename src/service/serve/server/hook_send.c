@@ -97,7 +97,7 @@ gordian_status hook_parse(struct hook_target *target, const char *text, const ch
 
 /* ------------------------------------------------------------------ aborting */
 
-void hook_break_off(struct hook_target *target)
+void hook_abort(struct hook_target *target)
 {
     pthread_mutex_lock(&target->guard);
     target->aborted_at = clock_ns();

@@ -75,7 +75,7 @@ static gordian_status open_http_parts(struct http_server *http, struct server *s
     httpd_limits_init(&options.limits);
     TRY(httpd_open(&http->api.httpd, &options, error));
     TRY(sse_open(&http->api.sse, &http->api, error));
-    TRY(followers_open(&http->api.followers, &http->api, error));
+    TRY(subscribers_open(&http->api.followers, &http->api, error));
     TRY(start_writers(http, server->base, error));
     struct timeval every = {.tv_usec = TICK_MS * 1000};
     http->timer = event_new(server->base, -1, EV_PERSIST, on_tick, http);
@@ -150,7 +150,7 @@ void http_close(struct http_server *http)
     gordian_allocator memory = http->memory;
     if (http->timer)
         event_free(http->timer);
-    followers_close(http->api.followers);
+    subscribers_close(http->api.followers);
     sse_close(http->api.sse);
     httpd_close(http->api.httpd);
     api_close(&http->api);

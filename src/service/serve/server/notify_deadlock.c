@@ -81,7 +81,7 @@ void server_watch_hook(struct server *server)
         return;
     server_record_sent(server);
     hook_figures(server->hook, &now);
-    server->service->counters.hooks_told = now.told;
+    server->service->counters.hooks_sent = now.told;
     server->service->counters.hooks_failed = now.failed;
     server->service->counters.hooks_dropped = now.dropped;
     if (now.failed != server->logged_hook.failed || now.dropped != server->logged_hook.dropped)

@@ -91,11 +91,11 @@ bool server_ready(const struct server *server, const char **why)
         *why = "stopping";
         return false;
     }
-    if (server->service->standing_by[0]) {
-        *why = server->service->standing_by;
+    if (server->service->standby_reason[0]) {
+        *why = server->service->standby_reason;
         return false;
     }
-    if (server->service->unkept) {
+    if (server->service->append_pending) {
         *why = "no memory for the journal";
         return false;
     }
@@ -319,7 +319,7 @@ static void end_turn(struct server *server)
     watch_snapshots(server);
     watch_stalls(server);
     watch_tokens(server);
-    hook_release(server->hook, (!server->service->unkept &&
+    hook_release(server->hook, (!server->service->append_pending &&
                                 store_committed(server->store) == store_last(server->store))
                                    ? UINT64_MAX
                                    : store_committed(server->store));

@@ -245,7 +245,7 @@ void server_snapshot(struct server *server, bool now)
 {
     if (now)
         server_snapshot_stop(server);
-    if (server->service->unkept || server->child.pid)
+    if (server->service->append_pending || server->child.pid)
         return;
     if (now || !is_worth_a_fork(server->service) || !start_child(server))
         save_now(server);

@@ -4,15 +4,15 @@
 
 #include <string.h>
 
-bool incident_finding(struct finding *finding, struct told_witness *told,
+bool incident_finding(struct finding *finding, struct parsed_witness *told,
                       const struct incident *incident)
 {
     const char *witness = incident->witness ? incident->witness : "";
     const char *first = incident->requester ? incident->requester : "";
     struct arena arena;
     finding_open(finding, "serve", FINDING_DEADLOCK, FINDING_PROVED);
-    told_witness_init(told);
-    bool done = told_witness_read(told, told_read(&arena, witness, strlen(witness)));
+    parsed_witness_init(told);
+    bool done = parsed_witness_read(told, service_json_parse(&arena, witness, strlen(witness)));
     arena_free(&arena);
     if (!done || !finding_from_witness(finding, "serve", 0, &told->labels, &told->witness))
         return false;
@@ -25,10 +25,10 @@ bool incident_finding(struct finding *finding, struct told_witness *told,
 
 void incident_finding_json(struct json *json, const struct incident *incident)
 {
-    struct told_witness told;
+    struct parsed_witness told;
     struct finding finding;
     if (incident_finding(&finding, &told, incident))
         finding_json_member(&finding, json, "finding");
     finding_close(&finding);
-    told_witness_free(&told);
+    parsed_witness_free(&told);
 }

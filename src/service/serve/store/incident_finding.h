@@ -7,7 +7,7 @@
 
 /* Reads the witness of the incident. False: there is none, it cannot be read, or out of memory. The
  * finding borrows the names in `told`. Close the finding and free `told` in any case. */
-bool incident_finding(struct finding *finding, struct told_witness *told,
+bool incident_finding(struct finding *finding, struct parsed_witness *told,
                       const struct incident *incident);
 /* Writes it as the member "finding" of an open object; nothing if there is no witness. */
 void incident_finding_json(struct json *json, const struct incident *incident);

@@ -341,7 +341,7 @@ bool store_is_sure_leader(const struct store *store)
 {
     if (!store->pg)
         return true;
-    return store_role(store) == STORE_LEADS &&
+    return store_role(store) == STORE_LEADER &&
            boot_ns() / 1000000 < atomic_load_explicit(&store->leads_until, memory_order_acquire);
 }
 
@@ -371,7 +371,7 @@ gordian_status store_follow(struct store *store, const struct store_loader *load
 void store_hand_over(struct store *store)
 {
     store_lock(store);
-    store->handing_over = store->pg != NULL && store->role == STORE_LEADS;
+    store->handing_over = store->pg != NULL && store->role == STORE_LEADER;
     show_health(store);
     store_wake(store);
     store_unlock(store);
@@ -387,7 +387,7 @@ bool store_snapshot_due(const struct store *store)
     if (!store->kept || store->journal_bytes < enough || store->health_shown[0])
         return false;
     store_lock(store);
-    bool due = store->role == STORE_LEADS && !store->job && !store->jobs_done &&
+    bool due = store->role == STORE_LEADER && !store->job && !store->jobs_done &&
                store->last > store->newest && clock_ms() >= store->snapshot_retry;
     store_unlock(store);
     return due;

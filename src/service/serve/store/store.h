@@ -51,8 +51,8 @@ const char *store_durability_text(enum store_durability durability);
 
 /* With PostgreSQL one of several servers is the leader; otherwise this one always is. */
 enum store_role {
-    STORE_LEADS,
-    STORE_FOLLOWS,
+    STORE_LEADER,
+    STORE_STANDBY,
     STORE_LOST, /* was the leader; its latest records may never have been committed */
 };
 

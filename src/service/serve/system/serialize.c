@@ -40,7 +40,8 @@ static void serialize_process(const struct served_process *process, struct bytes
     }
 }
 
-gordian_status image_save(const struct served *served, struct bytes *bytes, gordian_error *error)
+gordian_status served_serialize(const struct served *served, struct bytes *bytes,
+                                gordian_error *error)
 {
     char text[SERVED_CONFIG_TEXT_MAX];
     bytes_u64(bytes, SERIALIZED_VERSION);
@@ -57,9 +58,9 @@ gordian_status image_save(const struct served *served, struct bytes *bytes, gord
     bytes_u64(bytes, served->waiting);
     bytes_u64(bytes, served->name_bytes);
     if (served->config.kind == SERVED_DETECT)
-        system_image_save(served->system, bytes);
+        system_serialize(served->system, bytes);
     else
-        bank_image_save(served->bank, bytes);
+        bank_serialize(served->bank, bytes);
     for (uint32_t p = 0; p < served_process_limit(served); p++)
         if (is_process_in_use(served, p))
             serialize_process(&served->processes[p], bytes);
@@ -125,16 +126,16 @@ static gordian_status load_all(struct served *served, struct bytes_in *in, gordi
     served->name_bytes = bytes_take_u64(in);
     if (in->bad)
         return damaged_system(error, "counters");
-    TRY(served->system ? system_image_load(served->system, in, error)
-                       : bank_image_load(served->bank, in, error));
+    TRY(served->system ? system_deserialize(served->system, in, error)
+                       : bank_deserialize(served->bank, in, error));
     for (uint32_t p = 0; p < served_process_limit(served); p++)
         if (is_process_in_use(served, p))
             TRY(deserialize_process(served, p, in, error));
     return in->bad || bytes_left(in) > 0 ? damaged_system(error, "end") : GORDIAN_OK;
 }
 
-gordian_status image_load(struct served **out, const void *image, size_t length,
-                          const gordian_allocator *allocator, gordian_error *error)
+gordian_status served_deserialize(struct served **out, const void *image, size_t length,
+                                  const gordian_allocator *allocator, gordian_error *error)
 {
     struct bytes_in in = {.at = image, .end = (const uint8_t *)image + length};
     *out = NULL;

@@ -18,8 +18,9 @@
 struct served;
 
 /* Appends the serialized state of a served system, with its name and configuration. */
-gordian_status image_save(const struct served *served, struct bytes *bytes, gordian_error *error);
+gordian_status served_serialize(const struct served *served, struct bytes *bytes,
+                                gordian_error *error);
 /* Opens a served system from its serialized state of `length` bytes. On failure *out is NULL. If
  * the configured engine is not available here now, the default one replaces it. */
-gordian_status image_load(struct served **out, const void *image, size_t length,
-                          const gordian_allocator *allocator, gordian_error *error);
+gordian_status served_deserialize(struct served **out, const void *image, size_t length,
+                                  const gordian_allocator *allocator, gordian_error *error);

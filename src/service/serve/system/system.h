@@ -362,8 +362,8 @@ gordian_status engine_remove_resource(const struct served *served, uint32_t id,
 void served_set_owner(struct served *served, uint32_t process, uint32_t owner, uint32_t *head);
 void served_drop_owner(struct served *served, uint32_t process, uint32_t *head);
 
-/* Reserves the record of `process`. image_load calls it and sets `since` and `owner` of processes
- * in use. served_restored then does the rest. */
+/* Reserves the record of `process`. served_deserialize calls it and sets `since` and `owner` of
+ * processes in use. served_restored then does the rest. */
 gordian_status served_reserve(struct served *served, uint32_t process, gordian_error *error);
 /* Reserves the record of the next resource's owner. */
 bool served_reserve_adder(struct served *served);

@@ -56,8 +56,8 @@ static uint64_t group_id(const struct rank *rank, const struct mpi_item *item)
 /* Returns whether a receive matches a message from this rank with this tag. */
 static bool takes(const struct mpi_item *receive, int32_t from, int32_t tag)
 {
-    return (receive->peer == MPI_ANYBODY || receive->peer == from) &&
-           (receive->tag == MPI_ANYBODY || receive->tag == tag);
+    return (receive->peer == MPI_ANY_RANK || receive->peer == from) &&
+           (receive->tag == MPI_ANY_RANK || receive->tag == tag);
 }
 
 /* Adds up messages in flight from another rank to this one that the receive would take. False: the
@@ -120,7 +120,7 @@ static bool needs_sender(const struct asking *asking, const struct mpi_item *ite
     for (uint32_t i = 0; i < group->size; i++) {
         uint32_t member = own->members[group->first + i];
         const struct rank *from = ranks_find(asking->ranks, own->world, member);
-        if (item->peer != MPI_ANYBODY && item->peer != (int32_t)member)
+        if (item->peer != MPI_ANY_RANK && item->peer != (int32_t)member)
             continue;
         if (!rank_is_clear(from) || !count_coming(asking->rank, from, group->id, item, &coming) ||
             !add_rank(need, member))
@@ -334,8 +334,8 @@ static const char *item_name(struct process_snapshot *snapshot, const struct ran
     if (item->kind == MPI_ITEM_COLLECTIVE)
         return snapshot_format(snapshot, "%s %llu of %s", call_name((uint32_t)(item->call >> 32)),
                                (unsigned long long)item->number, group->name);
-    snprintf(whom, sizeof whom, item->peer == MPI_ANYBODY ? "any rank" : "rank %d", item->peer);
-    if (item->tag != MPI_ANYBODY)
+    snprintf(whom, sizeof whom, item->peer == MPI_ANY_RANK ? "any rank" : "rank %d", item->peer);
+    if (item->tag != MPI_ANY_RANK)
         snprintf(tag, sizeof tag, ", tag %d", item->tag);
     if (item->group != 0)
         snprintf(where, sizeof where, ", %.48s", group->name);
@@ -363,7 +363,7 @@ static bool polls(const struct mpi_slot *slot)
 {
     /* The tests take most of its processor time. That time is measured from the first sampled test
      * on. */
-    uint64_t looked_at = slot->tests / MPI_LOOK_AT;
+    uint64_t looked_at = slot->tests / MPI_SAMPLE_EVERY;
     bool only_tests = slot->tests >= POLLS_LEAST &&
                       slot->cpu_ns / POLLS_WORK < slot->test_ns / (looked_at + 1) * slot->tests;
     return slot->sequence % 2 == 0 && slot->polls > 0 &&

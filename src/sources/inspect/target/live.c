@@ -217,7 +217,7 @@ bool target_shares_memory(const struct target *target)
 static gordian_status refuse_look(const struct target *target, gordian_error *error)
 {
     struct rights rights = rights_over(target->seen_pid);
-    return rights_say(&rights, error);
+    return rights_report(&rights, error);
 }
 
 static gordian_status list_failure(const struct target *target, int failure, gordian_error *error)

@@ -8,7 +8,7 @@
 
 #define CAP_SYS_PTRACE_BIT 19
 
-gordian_status rights_say(const struct rights *rights, gordian_error *error)
+gordian_status rights_report(const struct rights *rights, gordian_error *error)
 {
     uint32_t pid = rights->pid;
     if (rights->yama_scope == 3)

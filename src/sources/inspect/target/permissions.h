@@ -15,4 +15,4 @@ struct rights rights_over(uint32_t pid);
 
 /* Reports why inspecting is not permitted: the process of another user, Yama, a container without
  * the capability, or a process that refuses to be traced. Always GORDIAN_STATUS_INPUT. */
-gordian_status rights_say(const struct rights *rights, gordian_error *error);
+gordian_status rights_report(const struct rights *rights, gordian_error *error);

@@ -37,7 +37,7 @@ static void append(char *to, size_t size, const char *more)
     to[used + length] = '\0';
 }
 
-static void unwatchable(struct target_nature *target, const char *first, const char *second,
+static void unwatchable(struct watchability *target, const char *first, const char *second,
                         const char *third, const char *fourth)
 {
     target->reason[0] = '\0';
@@ -83,7 +83,7 @@ static int search_path(char *path, size_t size, const char *name, const char *fo
     }
 }
 
-int target_find(char *path, size_t size, const char *name, const char *search)
+int find_executable(char *path, size_t size, const char *name, const char *search)
 {
     path[0] = '\0';
     if (!*name)
@@ -98,7 +98,7 @@ int target_find(char *path, size_t size, const char *name, const char *search)
 
 /* A file being inspected. */
 struct looking {
-    struct target_nature *target;
+    struct watchability *target;
     int fd;
     unsigned depth;
     const char *search;
@@ -216,7 +216,7 @@ static void loader_of(const struct looking *looking, const Elf64_Ehdr *header, c
 
 static void judge_elf(const struct looking *looking, const Elf64_Ehdr *header)
 {
-    struct target_nature *target = looking->target;
+    struct watchability *target = looking->target;
     if (header->e_machine != OUR_MACHINE || header->e_ident[EI_CLASS] != ELFCLASS64) {
         unwatchable(target, "is for ", machine_name(header->e_machine), ", and this gordian for ",
                     machine_name(OUR_MACHINE));
@@ -246,7 +246,7 @@ static void judge_through_env(const struct looking *looking, char *words)
         char path[512];
         if (word[0] == '-' || strchr(word, '='))
             continue;
-        if (target_find(path, sizeof path, word, looking->search) == 0)
+        if (find_executable(path, sizeof path, word, looking->search) == 0)
             judge_file(looking, AT_FDCWD, path);
         return;
     }
@@ -308,7 +308,8 @@ static void judge_file(const struct looking *from, int folder, const char *path)
         syscall(SYS_close, looking.fd);
 }
 
-void target_look(struct target_nature *target, int folder, const char *path, const char *search)
+void judge_watchability(struct watchability *target, int folder, const char *path,
+                        const char *search)
 {
     struct looking looking = {.target = target, .fd = -1, .search = search};
     int saved = errno;

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct target_nature {
+struct watchability {
     bool watchable;   /* false: see `reason` */
     char judged[512]; /* path of the file that decides: the program or its interpreter */
     char reason[120]; /* "is statically linked" */
@@ -22,8 +22,9 @@ struct target_nature {
 /* Inspects a file. One that is not readable counts as watchable. `folder`: start of a relative
  * path, AT_FDCWD or a descriptor; an empty path means that descriptor itself. `search`: the value
  * of PATH, for scripts that use `env`; may be NULL. */
-void target_look(struct target_nature *target, int folder, const char *path, const char *search);
+void judge_watchability(struct watchability *target, int folder, const char *path,
+                        const char *search);
 
 /* Finds the first executable with this name in `search`, like execvp; a name with a slash is a
  * path. Returns 0, or the errno that explains why there is none. */
-int target_find(char *path, size_t size, const char *name, const char *search);
+int find_executable(char *path, size_t size, const char *name, const char *search);

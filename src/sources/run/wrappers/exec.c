@@ -21,7 +21,7 @@
 #define PATH_ROOM 1024
 
 struct plan {
-    struct target_nature target;
+    struct watchability target;
     char *const *given;
     char *const *use; /* the environment to start it with */
     size_t bytes;     /* capacity needed to change it; 0: unchanged */
@@ -193,7 +193,7 @@ static void make_plan(struct plan *plan, int folder, const char *path, char *con
         return;
     if (!environment)
         plan->given = no_variables;
-    target_look(&plan->target, folder, path, NULL);
+    judge_watchability(&plan->target, folder, path, NULL);
     plan->unwatched = !plan->target.watchable;
     plan_environment(plan);
 }
@@ -209,7 +209,7 @@ static void make_plan(struct plan *plan, int folder, const char *path, char *con
 static void find_file(char *path, const char *file)
 {
     const char *search = environ ? value_in(environ, "PATH", 4) : NULL;
-    if (!file || target_find(path, PATH_ROOM, file, search) != 0)
+    if (!file || find_executable(path, PATH_ROOM, file, search) != 0)
         path[0] = '\0';
 }
 

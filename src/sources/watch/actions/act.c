@@ -50,7 +50,7 @@ bool acts_pending(const struct acts *acts)
 
 /* ------------------------------------------------------------------ finding an action */
 
-static const struct edge *arrow_edge(const struct arrow_between *arrow,
+static const struct edge *arrow_edge(const struct session_edge *arrow,
                                      struct source *const *sources)
 {
     return arrow->edge == SCAN_NONE ? NULL : &sources[arrow->from.source]->scan.edges[arrow->edge];
@@ -229,7 +229,7 @@ static size_t list_edges(const struct deadlock *deadlock, struct member victim, 
     size_t count = 0;
     for (int own = 0; own < 2; own++)
         for (size_t i = 0; i < deadlock->cycle_count; i++) {
-            const struct arrow_between *arrow = &deadlock->cycle[i];
+            const struct session_edge *arrow = &deadlock->cycle[i];
             bool is_own = arrow->from.session == victim.session;
             if (arrow->edge != SCAN_NONE && arrow->from.source == victim.source && is_own == own)
                 edges[count++] = arrow->edge;

@@ -20,7 +20,7 @@ gordian_status advice_pattern(regex_t *pattern, bool *has, const char *option, c
     return GORDIAN_OK;
 }
 
-void advice_close(struct advice_settings *settings)
+void advice_close(struct victim_settings *settings)
 {
     if (settings->has_prefer)
         regfree(&settings->prefer);
@@ -36,14 +36,14 @@ static bool matches(const regex_t *pattern, bool has, const struct session *sess
 }
 
 /* Returns the rank of a victim: 0 first, 2 last. */
-static unsigned rank_of(const struct advice_settings *settings, const struct session *session)
+static unsigned rank_of(const struct victim_settings *settings, const struct session *session)
 {
     if (matches(&settings->spare, settings->has_spare, session))
         return 2;
     return matches(&settings->prefer, settings->has_prefer, session) ? 0 : 1;
 }
 
-static bool is_better(const struct advice_settings *settings, const struct session *one,
+static bool is_better(const struct victim_settings *settings, const struct session *one,
                       const struct session *other)
 {
     unsigned rank = rank_of(settings, one), other_rank = rank_of(settings, other);
@@ -54,7 +54,7 @@ static bool is_better(const struct advice_settings *settings, const struct sessi
     return one->transaction_s < other->transaction_s;
 }
 
-static void say_why(struct advice *advice, const struct advice_settings *settings,
+static void say_why(struct advice *advice, const struct victim_settings *settings,
                     const struct session *victim)
 {
     unsigned rank = rank_of(settings, victim);
@@ -72,7 +72,7 @@ static void say_why(struct advice *advice, const struct advice_settings *setting
         snprintf(advice->why, sizeof advice->why, "%sit is the first that may be ended", first);
 }
 
-void advice_find(struct advice *advice, const struct advice_settings *settings,
+void advice_find(struct advice *advice, const struct victim_settings *settings,
                  const struct deadlock *deadlock, struct source *const *sources)
 {
     *advice = (struct advice){0};

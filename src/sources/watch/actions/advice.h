@@ -12,7 +12,7 @@ enum victim_policy {
     VICTIM_LEAST_WORK, /* the transaction that has locked and changed least */
 };
 
-struct advice_settings {
+struct victim_settings {
     unsigned policy;       /* enum victim_policy */
     regex_t prefer, spare; /* patterns for application or user: preferred victims, spared victims */
     bool has_prefer, has_spare;
@@ -28,7 +28,7 @@ struct advice {
  * expression. */
 gordian_status advice_pattern(regex_t *pattern, bool *has, const char *option, const char *text,
                               gordian_error *error);
-void advice_close(struct advice_settings *settings);
+void advice_close(struct victim_settings *settings);
 
-void advice_find(struct advice *advice, const struct advice_settings *settings,
+void advice_find(struct advice *advice, const struct victim_settings *settings,
                  const struct deadlock *deadlock, struct source *const *sources);

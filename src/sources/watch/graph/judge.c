@@ -30,7 +30,7 @@ static void *verdict_alloc(struct verdict *verdict, size_t size)
     return memory;
 }
 
-static void add_arrow(struct verdict *verdict, const struct arrow_between *arrow)
+static void add_arrow(struct verdict *verdict, const struct session_edge *arrow)
 {
     if (memory_extend(&verdict->memory, verdict->arrows, verdict->arrow_capacity,
                       verdict->arrow_count))
@@ -49,7 +49,7 @@ static void gather_arrows(struct verdict *verdict, const struct links *links,
         const struct scan *scan = &sources[s]->scan;
         for (uint32_t i = 0; i < scan->edge_count && scan->whole && scan->asked >= at; i++) {
             const struct edge *edge = &scan->edges[i];
-            const struct arrow_between arrow = {
+            const struct session_edge arrow = {
                 .from = {s, scan->waits[edge->wait].session},
                 .to = {s, edge->holder},
                 .edge = i,
@@ -64,7 +64,7 @@ static void gather_arrows(struct verdict *verdict, const struct links *links,
     for (uint32_t i = 0; i < links->count; i++) {
         const struct link *link = &links->list[i];
         const struct scan *from = &sources[link->from.source]->scan;
-        const struct arrow_between arrow = {
+        const struct session_edge arrow = {
             .from = link->from,
             .to = link->to,
             .edge = SCAN_NONE,
@@ -87,7 +87,7 @@ enum scope {
     SCOPE_LASTING /* all edges that no server resolves */
 };
 
-static bool is_in(const struct arrow_between *arrow, enum scope scope)
+static bool is_in(const struct session_edge *arrow, enum scope scope)
 {
     switch (scope) {
     case SCOPE_HARD:
@@ -103,12 +103,12 @@ static bool is_in(const struct arrow_between *arrow, enum scope scope)
 /* Adds a resource of which one unit is enough for the session. Each edge of this wait holds one
  * unit. */
 static gordian_status add_choice(gordian_snapshot *snapshot, const struct verdict *verdict,
-                                 const struct arrow_between *arrow, enum scope scope,
+                                 const struct session_edge *arrow, enum scope scope,
                                  uint32_t *choice, gordian_error *error)
 {
     uint64_t units = 0;
     for (size_t i = 0; i < verdict->arrow_count; i++) {
-        const struct arrow_between *other = &verdict->arrows[i];
+        const struct session_edge *other = &verdict->arrows[i];
         units += other->any && is_in(other, scope) &&
                  verdict_node(verdict, other->from) == verdict_node(verdict, arrow->from);
     }
@@ -117,7 +117,7 @@ static gordian_status add_choice(gordian_snapshot *snapshot, const struct verdic
 }
 
 static gordian_status add_to_snapshot(gordian_snapshot *snapshot, const struct verdict *verdict,
-                                      const struct arrow_between *arrow, enum scope scope,
+                                      const struct session_edge *arrow, enum scope scope,
                                       uint32_t *choices, gordian_error *error)
 {
     uint32_t id, from = verdict_node(verdict, arrow->from);
@@ -199,7 +199,7 @@ static size_t search_from(struct search *search, uint32_t start, uint32_t *last)
     while (head < tail) {
         uint32_t node = search->queue[head++];
         for (uint32_t k = search->first[node]; k < search->first[node + 1]; k++) {
-            const struct arrow_between *arrow = &verdict->arrows[search->order[k]];
+            const struct session_edge *arrow = &verdict->arrows[search->order[k]];
             uint32_t next = verdict_node(verdict, arrow->to);
             if (!is_in(arrow, search->scope) || !search->inside[next] ||
                 (arrow->unlikely && !search->guesses))
@@ -224,7 +224,7 @@ static void take_cycle(struct search *search, struct deadlock *deadlock, size_t 
                        uint32_t last)
 {
     struct verdict *verdict = search->verdict;
-    struct arrow_between *cycle = verdict_alloc(verdict, length * sizeof *cycle);
+    struct session_edge *cycle = verdict_alloc(verdict, length * sizeof *cycle);
     if (!cycle)
         return;
     for (size_t i = length; i-- > 0;) {
@@ -317,7 +317,7 @@ static void mark_resolved(struct verdict *verdict, const gordian_part *part,
     const bool *inside = mark_part(verdict, part);
     bool any = false;
     for (size_t i = 0; i < verdict->arrow_count && inside; i++) {
-        struct arrow_between *arrow = &verdict->arrows[i];
+        struct session_edge *arrow = &verdict->arrows[i];
         if (arrow->soft && inside[verdict_node(verdict, arrow->from)] &&
             inside[verdict_node(verdict, arrow->to)] &&
             sources[arrow->from.source]->facts.resolves_soft_waits)

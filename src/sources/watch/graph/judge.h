@@ -10,7 +10,7 @@
 #include "sources/watch/graph/links.h"
 
 /* An edge of the wait-for graph between two sessions: a lock, or a link. */
-struct arrow_between {
+struct session_edge {
     struct member from, to;
     uint32_t edge; /* index in the scan of `from`; SCAN_NONE: a link */
     uint32_t link; /* SCAN_NONE: an edge */
@@ -23,7 +23,7 @@ struct arrow_between {
 struct deadlock {
     struct member *members; /* all sessions in the deadlock */
     size_t member_count;
-    struct arrow_between *cycle; /* a shortest cycle, in order */
+    struct session_edge *cycle; /* a shortest cycle, in order */
     size_t cycle_count;
     size_t server_count; /* number of servers in the cycle */
     size_t threads;      /* threads of inspected processes in the cycle */
@@ -31,7 +31,7 @@ struct deadlock {
 };
 
 struct verdict {
-    struct arrow_between *arrows; /* at the last evaluated moment */
+    struct session_edge *arrows; /* at the last evaluated moment */
     size_t arrow_count, arrow_capacity;
     struct deadlock *deadlocks;
     size_t deadlock_count, deadlock_capacity;

@@ -58,15 +58,15 @@ struct source {
     bool parked;    /* another source watches the same server */
     bool hurried;   /* the current scan is for an action and free of charge */
     enum source_state state;
-    uint64_t due;         /* AWAY and RESTING: time of the next step */
-    uint64_t asked;       /* busy: start of the query */
-    uint64_t backoff_ns;  /* AWAY: the current delay */
-    unsigned part;        /* LOOKING */
-    unsigned attempts;    /* consecutive failed attempts */
-    uint64_t looks;       /* number of scans */
-    uint64_t scans_alone; /* scans made while another server had no scan yet (--once) */
-    uint64_t first;       /* end of the first scan since the connection was made; 0: none */
-    uint64_t spent_ns;    /* total time of queries */
+    uint64_t due;                 /* AWAY and RESTING: time of the next step */
+    uint64_t asked;               /* busy: start of the query */
+    uint64_t backoff_ns;          /* AWAY: the current delay */
+    unsigned part;                /* LOOKING */
+    unsigned attempts;            /* consecutive failed attempts */
+    uint64_t looks;               /* number of scans */
+    uint64_t scans_before_others; /* scans made while another server had no scan yet (--once) */
+    uint64_t first;               /* end of the first scan since the connection was made; 0: none */
+    uint64_t spent_ns;            /* total time of queries */
     struct source_price prices[SOURCE_KINDS];
     int64_t credit_ns;    /* query budget */
     uint64_t credited;    /* last update of the budget */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-void tell_name(const struct telling *telling, struct member member, char *text, size_t size)
+void write_member_name(const struct telling *telling, struct member member, char *text, size_t size)
 {
     const struct session *session = member_session(telling->sources, member);
     const char *label = telling->sources[member.source]->label;
@@ -14,7 +14,7 @@ void tell_name(const struct telling *telling, struct member member, char *text, 
         snprintf(text, size, "%s/'%s'", label, session->gid ? session->gid : "?");
 }
 
-const char *tell_resource(const struct telling *telling, const struct arrow_between *arrow)
+const char *edge_resource_text(const struct telling *telling, const struct session_edge *arrow)
 {
     const struct scan *scan = &telling->sources[arrow->from.source]->scan;
     if (arrow->link != SCAN_NONE)
@@ -23,7 +23,7 @@ const char *tell_resource(const struct telling *telling, const struct arrow_betw
     return *wait->row ? wait->row : wait->object;
 }
 
-const char *tell_holding(const struct telling *telling, const struct arrow_between *arrow)
+const char *edge_holding_text(const struct telling *telling, const struct session_edge *arrow)
 {
     if (arrow->link == SCAN_NONE)
         return arrow->soft ? "queued for by" : "held by";
@@ -55,11 +55,11 @@ static struct finding_session describe_session(const struct telling *telling, st
     };
 }
 
-void tell_session(const struct telling *telling, struct member member)
+void print_session(const struct telling *telling, struct member member)
 {
     const struct finding_session session = describe_session(telling, member);
     char name[200];
-    tell_name(telling, member, name, sizeof name);
+    write_member_name(telling, member, name, sizeof name);
     finding_session_text(name, &session, &telling->look, telling->out);
 }
 
@@ -69,7 +69,7 @@ static uint32_t add_session(struct finding *finding, const struct telling *telli
     const struct session *from = member_session(telling->sources, member);
     struct finding_session *session = finding_alloc(finding, sizeof *session);
     char name[200];
-    tell_name(telling, member, name, sizeof name);
+    write_member_name(telling, member, name, sizeof name);
     uint32_t number = finding_party(finding, finding_copy(finding, name),
                                     from->thread    ? "thread"
                                     : from->pid > 0 ? "session"
@@ -115,7 +115,7 @@ static const char *short_query(struct finding *finding, const struct session *se
 }
 
 static void add_arrow(struct finding *finding, const struct telling *telling,
-                      const struct arrow_between *arrow, uint32_t from, uint32_t to)
+                      const struct session_edge *arrow, uint32_t from, uint32_t to)
 {
     const struct scan *scan = &telling->sources[arrow->from.source]->scan;
     bool lock = arrow->edge != SCAN_NONE;
@@ -125,7 +125,7 @@ static void add_arrow(struct finding *finding, const struct telling *telling,
     struct finding_edge *edge = finding_edge(finding, from, resource, to);
     if (resource == FINDING_NONE)
         return;
-    finding->resources[resource].holding = tell_holding(telling, arrow);
+    finding->resources[resource].holding = edge_holding_text(telling, arrow);
     edge->place = short_query(finding, member_session(telling->sources, arrow->from));
     if (lock) {
         fill_wait(edge, &scan->waits[scan->edges[arrow->edge].wait]);
@@ -175,7 +175,7 @@ static void fill_advice(struct finding *finding, const struct telling *telling,
     finding->advice.text = advice->why;
     if (!advice->found)
         return;
-    tell_name(telling, advice->victim, name, sizeof name);
+    write_member_name(telling, advice->victim, name, sizeof name);
     for (uint32_t i = 0; i < finding->party_count; i++)
         if (strcmp(finding->parties[i].name, name) == 0)
             finding->advice.victim = i;

@@ -17,11 +17,12 @@ struct telling {
 };
 
 /* findings.c. Writes "shop/4711" or "shop/'transfer-17'". */
-void tell_name(const struct telling *telling, struct member member, char *text, size_t size);
+void write_member_name(const struct telling *telling, struct member member, char *text,
+                       size_t size);
 /* Returns the resource of an edge: "accounts(0,3)", "client orders-17". */
-const char *tell_resource(const struct telling *telling, const struct arrow_between *arrow);
+const char *edge_resource_text(const struct telling *telling, const struct session_edge *arrow);
 /* Returns its relation to the holder: "held by", ... */
-const char *tell_holding(const struct telling *telling, const struct arrow_between *arrow);
+const char *edge_holding_text(const struct telling *telling, const struct session_edge *arrow);
 /* Convert a deadlock or a long wait to a finding; close it in any case. `advice`: NULL for none. */
 void deadlock_finding(struct finding *finding, const struct telling *telling,
                       const struct deadlock *deadlock, const struct advice *advice,
@@ -29,13 +30,13 @@ void deadlock_finding(struct finding *finding, const struct telling *telling,
 void stall_finding(struct finding *finding, const struct telling *telling, struct member member);
 
 /* Prints a line that describes a session, and its query. */
-void tell_session(const struct telling *telling, struct member member);
+void print_session(const struct telling *telling, struct member member);
 
 /* report_text.c */
-void tell_overview(const struct telling *telling, const struct overview *overview);
+void print_overview(const struct telling *telling, const struct overview *overview);
 
 /* report_json.c: write one object and a newline each. */
-void tell_summary_json(const struct telling *telling, const struct verdict *verdict,
-                       const struct overview *overview, const struct unseen_list *unseen);
+void watch_summary_json(const struct telling *telling, const struct verdict *verdict,
+                        const struct overview *overview, const struct unseen_list *unseen);
 /* Writes what was not seen, while the watch runs; with --once the summary has it. */
-void tell_unseen_json(const struct telling *telling, const struct unseen *unseen);
+void watch_unseen_json(const struct telling *telling, const struct unseen *unseen);

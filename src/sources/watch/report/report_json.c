@@ -13,7 +13,7 @@ static void key_name(struct json *json, const char *key, const struct telling *t
                      struct member member)
 {
     char name[NAME_SIZE];
-    tell_name(telling, member, name, sizeof name);
+    write_member_name(telling, member, name, sizeof name);
     json_key_text(json, key, name);
 }
 
@@ -91,7 +91,7 @@ static void key_unseen(struct json *json, const struct telling *telling,
     json_key_text(json, "reason", unseen->reason);
 }
 
-void tell_unseen_json(const struct telling *telling, const struct unseen *unseen)
+void watch_unseen_json(const struct telling *telling, const struct unseen *unseen)
 {
     struct json json;
     json_begin(&json, telling->out);
@@ -114,8 +114,8 @@ static void write_unseen(struct json *json, const struct telling *telling,
     json_shut(json);
 }
 
-void tell_summary_json(const struct telling *telling, const struct verdict *verdict,
-                       const struct overview *overview, const struct unseen_list *unseen)
+void watch_summary_json(const struct telling *telling, const struct verdict *verdict,
+                        const struct overview *overview, const struct unseen_list *unseen)
 {
     struct json json;
     json_begin(&json, telling->out);
@@ -144,8 +144,8 @@ void tell_summary_json(const struct telling *telling, const struct verdict *verd
     json_open(&json, "longest_chain", '[');
     for (size_t i = 0; i < overview->chain_count; i++) {
         char name[NAME_SIZE];
-        tell_name(telling, (struct member){overview->chain_source, overview->chain[i]}, name,
-                  sizeof name);
+        write_member_name(telling, (struct member){overview->chain_source, overview->chain[i]},
+                          name, sizeof name);
         json_text(&json, name);
     }
     json_end(&json);

@@ -17,14 +17,14 @@ static void put_chain(const struct telling *telling, const struct overview *over
         }
         output_text(out, i ? " behind " : "");
         char name[200];
-        tell_name(telling, (struct member){overview->chain_source, overview->chain[i]}, name,
-                  sizeof name);
+        write_member_name(telling, (struct member){overview->chain_source, overview->chain[i]},
+                          name, sizeof name);
         style_name(&telling->look.style, out, COLOR_PROCESS, name);
     }
     output_char(out, '\n');
 }
 
-void tell_overview(const struct telling *telling, const struct overview *overview)
+void print_overview(const struct telling *telling, const struct overview *overview)
 {
     struct output *out = telling->out;
     for (size_t i = 0; i < overview->root_count; i++) {
@@ -35,7 +35,7 @@ void tell_overview(const struct telling *telling, const struct overview *overvie
             break;
         }
         output_format(out, "  %zu %s behind ", root->behind, root->behind == 1 ? "waits" : "wait");
-        tell_session(telling, member);
+        print_session(telling, member);
     }
     put_chain(telling, overview);
 }

@@ -15,19 +15,19 @@ static void *pg_thread(void *context)
     store_lock(store);
     /* When stopping, the leader still writes what it can. */
     while (!store->stopping ||
-           (store->role == STORE_LEADS && !store->failed && !pg_lead_done(store))) {
+           (store->role == STORE_LEADER && !store->failed && !pg_lead_done(store))) {
         enum store_role role = store->role;
         bool taken = store->pg->followed_count < PG_FOLLOWED_MAX;
         store_unlock(store);
-        if (role == STORE_LEADS)
+        if (role == STORE_LEADER)
             pg_leader_step(store);
-        else if (role == STORE_FOLLOWS && taken)
+        else if (role == STORE_STANDBY && taken)
             pg_standby_step(store);
         else
             pg_wait(store->pg, false, PG_POLL_MS);
         store_lock(store);
     }
-    bool leads = store->role == STORE_LEADS;
+    bool leads = store->role == STORE_LEADER;
     store->doubtful = store->queue != NULL;
     store_unlock(store);
     if (leads)
@@ -76,10 +76,10 @@ static void seek_leadership(struct store *store)
 {
     struct pg *pg = store->pg;
     uint64_t until = clock_ms() + store->options.lead_ms;
-    store->role = STORE_FOLLOWS;
+    store->role = STORE_STANDBY;
     if (store->options.rest_ms)
         return;
-    while (!pg_try_lead(store) && pg->conn && PQstatus(pg->conn) == CONNECTION_OK &&
+    while (!pg_try_leadership(store) && pg->conn && PQstatus(pg->conn) == CONNECTION_OK &&
            clock_ms() < until)
         usleep(5000);
 }
@@ -95,7 +95,7 @@ static gordian_status read_leader_row(struct store *store, struct store_found *f
         return pg_error(store->pg, error);
     found->last = pg_u64(seen, 0, 0);
     found->snapshot = pg_u64(seen, 0, 1);
-    if (store->role == STORE_FOLLOWS)
+    if (store->role == STORE_STANDBY)
         pg_show_leader(store, PQgetvalue(seen, 0, 2));
     PQclear(seen);
     return GORDIAN_OK;
@@ -177,7 +177,7 @@ gordian_status pg_open_alone(struct store **out, const struct store_options *opt
     if (!store)
         return fail_memory(error);
     store->memory = memory;
-    store->role = STORE_FOLLOWS; /* it is never a leader */
+    store->role = STORE_STANDBY; /* it is never a leader */
     store->options = *options;
     gordian_status status = pg_check(options->postgres, error);
     THEN(status, make_pg(store, error));

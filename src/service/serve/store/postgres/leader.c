@@ -594,7 +594,7 @@ static bool lead_once(struct store *store)
         return pg_failed(pg, "the event loop hangs");
     if (!pg->conn && !(pg_connect(pg) && lead_again(store)))
         return false;
-    if (store->role != STORE_LEADS)
+    if (store->role != STORE_LEADER)
         return true;
     if (PQpipelineStatus(pg->conn) == PQ_PIPELINE_OFF && !begin_pipeline(store))
         return false;
@@ -613,7 +613,7 @@ static bool lead_once(struct store *store)
     if (pg->failing && pg->operation_count == 0) {
         if (!check_after_failure(store))
             return false;
-        if (store->role == STORE_LEADS)
+        if (store->role == STORE_LEADER)
             pg_wait(pg, false, (int)store->options.retry_ms);
     }
     return true;
@@ -624,7 +624,7 @@ void pg_leader_step(struct store *store)
     struct pg *pg = store->pg;
     if (lead_once(store)) {
         pg->pause_ms = 0;
-        if (store->role == STORE_LEADS)
+        if (store->role == STORE_LEADER)
             hand_over_lead(store);
         return;
     }

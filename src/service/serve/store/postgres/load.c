@@ -14,7 +14,7 @@ static gordian_status load_failed(const struct pg *pg, gordian_error *error)
 static bool send_heartbeat(struct store *store)
 {
     struct pg *pg = store->pg;
-    if (store->role != STORE_LEADS || clock_ms() < pg->heartbeat_at)
+    if (store->role != STORE_LEADER || clock_ms() < pg->heartbeat_at)
         return true;
     uint64_t sent = boot_ns() / 1000000;
     PGresult *done = pg_ask_numbers(
@@ -268,7 +268,7 @@ gordian_status pg_load(struct store *store, const struct store_loader *loader, v
                        gordian_error *error)
 {
     struct pg *pg = store->pg;
-    bool follows = store->role != STORE_LEADS;
+    bool follows = store->role != STORE_LEADER;
     bytes_init(&store->recovery.image, &pg->memory);
     if (follows && !pg_do(pg, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"))
         return load_failed(pg, error);

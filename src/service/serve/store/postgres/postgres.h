@@ -181,7 +181,7 @@ gordian_status pg_past_begins(struct pg *pg, uint64_t *at, bool *whole, gordian_
 /* One step of the standby. */
 void pg_standby_step(struct store *store);
 /* Tries to become leader. */
-bool pg_try_lead(struct store *store);
+bool pg_try_leadership(struct store *store);
 /* Records the leader's address from the table; "": none. */
 void pg_show_leader(struct store *store, const char *address);
 /* Passes what the thread has read to the loader. Called by the event loop. */

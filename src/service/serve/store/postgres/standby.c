@@ -138,14 +138,14 @@ static bool read_snapshot_numbers(struct store *store)
 static void pg_become_leader(struct store *store)
 {
     store_lock(store);
-    store->role = STORE_LEADS;
+    store->role = STORE_LEADER;
     snprintf(store->leader, sizeof store->leader, "%s", store->pg->address);
     store->trimming = true;
     store_unlock(store);
     store_ring(store);
 }
 
-bool pg_try_lead(struct store *store)
+bool pg_try_leadership(struct store *store)
 {
     struct pg *pg = store->pg;
     const uint64_t keys[] = {PG_LOCK, pg->lock};
@@ -156,7 +156,7 @@ bool pg_try_lead(struct store *store)
     PQclear(tried);
     if (!locked || !raise_epoch(store, &until))
         return false;
-    store->role = STORE_LEADS;
+    store->role = STORE_LEADER;
     snprintf(store->leader, sizeof store->leader, "%s", pg->address);
     return true;
 }
@@ -255,7 +255,7 @@ void pg_standby_step(struct store *store)
         return;
     }
     pg->pause_ms = 0;
-    if (store->role != STORE_FOLLOWS) /* only this thread changes it */
+    if (store->role != STORE_STANDBY) /* only this thread changes it */
         return;
     /* notifications received with answers are in libpq's buffer, where poll cannot see them */
     if (drop_notifications(pg))

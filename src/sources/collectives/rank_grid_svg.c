@@ -44,22 +44,23 @@ static void draw_kinds(const struct grid *grid)
 }
 
 /* Returns the first operation in flight of a rank in a group, or NULL. */
-static const struct operation *seat_front(const struct rank *rank, const struct seat *seat)
+static const struct operation *seat_front(const struct rank *rank,
+                                          const struct membership *membership)
 {
     const struct operation *front = NULL;
-    for (uint32_t i = 0; i < seat->count; i++) {
-        const struct operation *operation = &rank->operations[seat->first + i];
+    for (uint32_t i = 0; i < membership->count; i++) {
+        const struct operation *operation = &rank->operations[membership->first + i];
         if (in_flight(operation) && (!front || operation->record < front->record))
             front = operation;
     }
     return front;
 }
 
-static void draw_front(const struct grid *grid, const struct rank *rank, const struct seat *seat,
-                       double y)
+static void draw_front(const struct grid *grid, const struct rank *rank,
+                       const struct membership *membership, double y)
 {
-    const struct operation *front = seat_front(rank, seat);
-    size_t kind = find_kind(grid, kind_of(grid->job, seat->group));
+    const struct operation *front = seat_front(rank, membership);
+    size_t kind = find_kind(grid, kind_of(grid->job, membership->group));
     if (!front || kind == grid->kind_count)
         return;
     bool oldest = front->order == rank->oldest;
@@ -89,8 +90,8 @@ static void draw_rank(const struct grid *grid, uint32_t index, size_t row)
                                      : "#d6eaf8",
                   y + 11, bad ? " font-weight=\"bold\"" : "", index, bad ? " " : "",
                   bad ? blame_text((enum blame)rank->blame) : "");
-    for (uint32_t i = 0; i < rank->seat_count; i++)
-        draw_front(grid, rank, &rank->seats[i], y);
+    for (uint32_t i = 0; i < rank->membership_count; i++)
+        draw_front(grid, rank, &rank->memberships[i], y);
 }
 
 /* Draws all blamed ranks, and others up to the limit. */
@@ -110,8 +111,8 @@ void training_svg(const struct training *job, struct output *out)
     size_t room = culprits < ROWS_MOST ? ROWS_MOST - culprits : 0;
     size_t rows = ranks - culprits < room ? ranks : culprits + room;
     /* list the kinds with operations in flight */
-    for (size_t i = 0; i < grid.job->meeting_count; i++) {
-        uint32_t kind = kind_of(grid.job, grid.job->meetings[i].group);
+    for (size_t i = 0; i < grid.job->rendezvous_count; i++) {
+        uint32_t kind = kind_of(grid.job, grid.job->rendezvous_list[i].group);
         if (grid.kind_count < KINDS_MOST && find_kind(&grid, kind) == grid.kind_count)
             grid.kinds[grid.kind_count++] = kind;
     }

@@ -1,6 +1,6 @@
 /* Names the variable, element and member at an address, "accounts[3].lock", from the debugging
  * information of its module. */
-#include "output/report/symbol/inside.h"
+#include "output/report/symbol/elfutils_internal.h"
 
 #include "foundation/base/clock.h"
 #include "foundation/records/incident.h"

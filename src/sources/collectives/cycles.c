@@ -24,14 +24,15 @@ static int compare_records(const void *left, const void *right, void *context)
 
 /* Does the operation block the ranks in it? A send does not, if its rank also waits in something
  * else. */
-static bool holds_up(const struct training *job, const struct meeting *meeting)
+static bool holds_up(const struct training *job, const struct rendezvous *rendezvous)
 {
-    return !meeting->unreceived || job->ranks[job->flights[meeting->first].rank].sender;
+    return !rendezvous->unreceived || job->ranks[job->flights[rendezvous->first].rank].sender;
 }
 
 static bool is_wait(const struct training *job, const struct flight *flight)
 {
-    return flight->meeting != GORDIAN_NONE && holds_up(job, &job->meetings[flight->meeting]);
+    return flight->rendezvous != GORDIAN_NONE &&
+           holds_up(job, &job->rendezvous_list[flight->rendezvous]);
 }
 
 static gordian_status open_wait_index(const struct training *job, struct wait_index *index,
@@ -70,11 +71,11 @@ static bool is_waiting(const struct rank *rank)
 
 /* Returns the next deadlocked rank that `self` waits for in a rendezvous, starting at index *at.
  * NONE: there are no more. */
-static uint32_t next_late(const struct training *job, const struct meeting *meeting, uint32_t self,
-                          uint32_t *at)
+static uint32_t next_late(const struct training *job, const struct rendezvous *rendezvous,
+                          uint32_t self, uint32_t *at)
 {
-    while (*at < meeting->late_count) {
-        uint32_t rank = job->late[meeting->late_first + (*at)++];
+    while (*at < rendezvous->late_count) {
+        uint32_t rank = job->late[rendezvous->late_first + (*at)++];
         if (rank != self && job->ranks[rank].deadlocked)
             return rank;
     }
@@ -82,13 +83,13 @@ static uint32_t next_late(const struct training *job, const struct meeting *meet
 }
 
 /* Returns the first rendezvous of a deadlocked rank for which a deadlocked rank is late. */
-static uint32_t first_meeting(const struct training *job, const struct wait_index *index,
-                              uint32_t rank)
+static uint32_t first_rendezvous(const struct training *job, const struct wait_index *index,
+                                 uint32_t rank)
 {
     for (size_t i = index->starts[rank]; i < index->starts[rank + 1]; i++) {
-        uint32_t meeting = job->flights[index->flights[i]].meeting, at = 0;
-        if (next_late(job, &job->meetings[meeting], rank, &at) != GORDIAN_NONE)
-            return meeting;
+        uint32_t rendezvous = job->flights[index->flights[i]].rendezvous, at = 0;
+        if (next_late(job, &job->rendezvous_list[rendezvous], rank, &at) != GORDIAN_NONE)
+            return rendezvous;
     }
     return GORDIAN_NONE;
 }
@@ -99,14 +100,15 @@ static gordian_status rank_waits(const struct training *job, const struct wait_i
                                  bool narrow, uint32_t rank, uint32_t *others,
                                  const struct wait_sink *sink, gordian_error *error)
 {
-    uint32_t first = narrow ? first_meeting(job, index, rank) : GORDIAN_NONE, at = 0, other;
+    uint32_t first = narrow ? first_rendezvous(job, index, rank) : GORDIAN_NONE, at = 0, other;
     size_t count = 0;
     if (narrow && first == GORDIAN_NONE)
         return GORDIAN_OK;
-    while (narrow && (other = next_late(job, &job->meetings[first], rank, &at)) != GORDIAN_NONE)
+    while (narrow &&
+           (other = next_late(job, &job->rendezvous_list[first], rank, &at)) != GORDIAN_NONE)
         others[count++] = other;
     for (size_t i = index->starts[rank]; !narrow && i < index->starts[rank + 1]; i++)
-        others[count++] = (uint32_t)job->rank_count + job->flights[index->flights[i]].meeting;
+        others[count++] = (uint32_t)job->rank_count + job->flights[index->flights[i]].rendezvous;
     return sink->await(sink->context, rank, others, count, error);
 }
 
@@ -116,8 +118,9 @@ static size_t most_others(const struct training *job, const struct wait_index *i
     for (size_t r = 0; r < job->rank_count; r++)
         if (index->starts[r + 1] - index->starts[r] > most)
             most = index->starts[r + 1] - index->starts[r];
-    for (size_t i = 0; i < job->meeting_count; i++)
-        most = job->meetings[i].late_count > most ? job->meetings[i].late_count : most;
+    for (size_t i = 0; i < job->rendezvous_count; i++)
+        most =
+            job->rendezvous_list[i].late_count > most ? job->rendezvous_list[i].late_count : most;
     return most;
 }
 
@@ -137,11 +140,11 @@ gordian_status training_waits(const struct training *job, bool narrow, const str
         if (narrow ? rank->deadlocked : is_waiting(rank))
             status = rank_waits(job, &index, narrow, r, others, sink, error);
     }
-    for (uint32_t i = 0; status == GORDIAN_OK && !narrow && i < job->meeting_count; i++) {
-        const struct meeting *meeting = &job->meetings[i];
-        if (meeting->late_count && holds_up(job, meeting))
+    for (uint32_t i = 0; status == GORDIAN_OK && !narrow && i < job->rendezvous_count; i++) {
+        const struct rendezvous *rendezvous = &job->rendezvous_list[i];
+        if (rendezvous->late_count && holds_up(job, rendezvous))
             status = sink->await(sink->context, (uint32_t)job->rank_count + i,
-                                 job->late + meeting->late_first, meeting->late_count, error);
+                                 job->late + rendezvous->late_first, rendezvous->late_count, error);
     }
     memory_free(&job->memory, others);
     close_wait_index(job, &index);
@@ -162,7 +165,7 @@ static gordian_status judge_waits(const struct training *job, bool narrow,
 {
     const gordian_check_options options = {.engine = "sparse"};
     gordian_status status = gordian_snapshot_open(snapshot, NULL, error);
-    size_t processes = job->rank_count + (narrow ? 0 : job->meeting_count);
+    size_t processes = job->rank_count + (narrow ? 0 : job->rendezvous_count);
     for (size_t i = 0; status == GORDIAN_OK && i < processes; i++) {
         uint32_t id;
         status = gordian_snapshot_add_process(*snapshot, &id, error);
@@ -187,10 +190,10 @@ struct search {
 /* Visits the ranks that `rank` waits for. Returns true if one of them is the start. */
 static bool reach_others(struct search *search, uint32_t rank, uint32_t start)
 {
-    uint32_t first = first_meeting(search->job, &search->index, rank), at = 0, other;
+    uint32_t first = first_rendezvous(search->job, &search->index, rank), at = 0, other;
     if (first == GORDIAN_NONE)
         return false;
-    while ((other = next_late(search->job, &search->job->meetings[first], rank, &at)) !=
+    while ((other = next_late(search->job, &search->job->rendezvous_list[first], rank, &at)) !=
            GORDIAN_NONE) {
         if (other == start)
             return true;
@@ -239,7 +242,7 @@ static gordian_status keep_cycle(struct search *search, uint32_t start, uint32_t
     job->step_count += length;
     for (size_t i = 0; i < length; i++) {
         job->steps[job->step_count - 1 - i] =
-            (struct step){last, first_meeting(job, &search->index, last)};
+            (struct step){last, first_rendezvous(job, &search->index, last)};
         last = search->before[last];
     }
     return GORDIAN_OK;
@@ -341,26 +344,26 @@ static gordian_status list_culprits(struct training *job, gordian_error *error)
 }
 
 /* A stalled operation without a rank at fault is unexplained. */
-static bool is_unexplained(const struct training *job, const struct meeting *meeting)
+static bool is_unexplained(const struct training *job, const struct rendezvous *rendezvous)
 {
-    for (uint32_t i = 0; i < meeting->count; i++)
-        if (job->ranks[job->flights[meeting->first + i].rank].blame != BLAME_NONE)
+    for (uint32_t i = 0; i < rendezvous->count; i++)
+        if (job->ranks[job->flights[rendezvous->first + i].rank].blame != BLAME_NONE)
             return false;
-    return meeting->stalled && !meeting_is_unsure(job, meeting) &&
-           (meeting->peer == GORDIAN_NONE || job->ranks[meeting->peer].blame == BLAME_NONE);
+    return rendezvous->stalled && !rendezvous_is_unsure(job, rendezvous) &&
+           (rendezvous->peer == GORDIAN_NONE || job->ranks[rendezvous->peer].blame == BLAME_NONE);
 }
 
 gordian_status training_judge(struct training *job, struct verdict *verdict, gordian_error *error)
 {
     job->verdict = (struct verdict){0};
     TRY(training_order(job, error));
-    TRY(training_meet(job, error));
+    TRY(training_find_rendezvous(job, error));
     TRY(training_accuse(job, error));
     TRY(find_cycles(job, error));
     TRY(list_culprits(job, error));
-    for (size_t i = 0; i < job->meeting_count; i++) {
-        job->meetings[i].stalled = is_unexplained(job, &job->meetings[i]);
-        job->verdict.stalled_count += job->meetings[i].stalled;
+    for (size_t i = 0; i < job->rendezvous_count; i++) {
+        job->rendezvous_list[i].stalled = is_unexplained(job, &job->rendezvous_list[i]);
+        job->verdict.stalled_count += job->rendezvous_list[i].stalled;
     }
     for (size_t i = 0; i < job->group_count; i++)
         job->verdict.unjudged_count += job->groups[i].unjudged;

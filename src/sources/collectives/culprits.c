@@ -15,22 +15,23 @@ static bool name_has(const struct training *job, uint32_t name, const char *part
 }
 
 /* Returns how many ranks are in this operation and in none before it. */
-static uint32_t in_front(const struct meeting *meeting)
+static uint32_t in_front(const struct rendezvous *rendezvous)
 {
-    return meeting->count - (meeting->late_count - meeting->missing_count);
+    return rendezvous->count - (rendezvous->late_count - rendezvous->missing_count);
 }
 
 /* If several operations prove the same fault of a rank, which one proves it better? For a stuck
  * rank the one that the rank queued first; otherwise the one that more ranks wait in. */
-static bool is_better_evidence(const struct training *job, uint32_t rank, uint32_t meeting,
+static bool is_better_evidence(const struct training *job, uint32_t rank, uint32_t rendezvous,
                                uint32_t other)
 {
-    const struct meeting *a = &job->meetings[meeting], *b = &job->meetings[other];
+    const struct rendezvous *a = &job->rendezvous_list[rendezvous],
+                            *b = &job->rendezvous_list[other];
     if (job->ranks[rank].blame != BLAME_STUCK)
         return in_front(a) > in_front(b);
     uint64_t records[2] = {UINT64_MAX, UINT64_MAX};
     for (int i = 0; i < 2; i++) {
-        const struct meeting *both = i ? b : a;
+        const struct rendezvous *both = i ? b : a;
         for (uint32_t j = 0; j < both->count; j++)
             if (job->flights[both->first + j].rank == rank)
                 records[i] = flight_operation(job, &job->flights[both->first + j])->record;
@@ -38,15 +39,15 @@ static bool is_better_evidence(const struct training *job, uint32_t rank, uint32
     return records[0] < records[1];
 }
 
-void accuse_rank(struct training *job, uint32_t rank, enum blame blame, uint32_t meeting)
+void accuse_rank(struct training *job, uint32_t rank, enum blame blame, uint32_t rendezvous)
 {
     struct rank *accused = &job->ranks[rank];
     if (accused->blame == BLAME_NONE) {
         accused->blame = (uint8_t)blame;
-        accused->meeting = meeting;
+        accused->rendezvous = rendezvous;
     } else if (accused->blame == (uint8_t)blame &&
-               is_better_evidence(job, rank, meeting, accused->meeting)) {
-        accused->meeting = meeting;
+               is_better_evidence(job, rank, rendezvous, accused->rendezvous)) {
+        accused->rendezvous = rendezvous;
     }
 }
 
@@ -56,18 +57,18 @@ void accuse_rank(struct training *job, uint32_t rank, enum blame blame, uint32_t
  * since. */
 static void accuse_incomplete(struct training *job, uint32_t index)
 {
-    const struct meeting *meeting = &job->meetings[index];
-    const struct flight *flights = job->flights + meeting->first;
-    if (meeting->completed == 0)
+    const struct rendezvous *rendezvous = &job->rendezvous_list[index];
+    const struct flight *flights = job->flights + rendezvous->first;
+    if (rendezvous->completed == 0)
         return;
     /* Can no rank complete the operation before all ranks have begun it? This holds for every
      * collective without a root. */
     uint32_t name = flight_operation(job, flights)->name;
     bool symmetric = name_has(job, name, "all") || name_has(job, name, "reduce_scatter") ||
                      name_has(job, name, "barrier");
-    if (!symmetric && (meeting->count > 1 || meeting->missing_count > 0))
+    if (!symmetric && (rendezvous->count > 1 || rendezvous->missing_count > 0))
         return;
-    for (uint32_t i = 0; i < meeting->count; i++)
+    for (uint32_t i = 0; i < rendezvous->count; i++)
         if (!flight_operation(job, &flights[i])->unsure)
             accuse_rank(job, flights[i].rank, BLAME_STUCK, index);
 }
@@ -76,14 +77,14 @@ static void accuse_incomplete(struct training *job, uint32_t index)
  * it has nothing else to do first. This requires recorders that note when operations start. */
 static void accuse_unbegun(struct training *job, uint32_t index)
 {
-    const struct meeting *meeting = &job->meetings[index];
-    const struct flight *flights = job->flights + meeting->first;
+    const struct rendezvous *rendezvous = &job->rendezvous_list[index];
+    const struct flight *flights = job->flights + rendezvous->first;
     uint32_t started = 0;
-    if (meeting->completed || meeting->missing_count || meeting->count < 2)
+    if (rendezvous->completed || rendezvous->missing_count || rendezvous->count < 2)
         return;
-    for (uint32_t i = 0; i < meeting->count; i++)
+    for (uint32_t i = 0; i < rendezvous->count; i++)
         started += flight_operation(job, &flights[i])->state == STATE_STARTED;
-    for (uint32_t i = 0; started && i < meeting->count; i++) {
+    for (uint32_t i = 0; started && i < rendezvous->count; i++) {
         const struct operation *operation = flight_operation(job, &flights[i]);
         const struct rank *rank = &job->ranks[flights[i].rank];
         if (operation->state == STATE_SCHEDULED && !operation->unsure && !rank->untimed &&
@@ -134,12 +135,12 @@ static bool operations_match(const struct training *job, const struct operation 
 
 /* Returns the operation that most members agree on, if there is one. *votes: how many do. */
 static const struct operation *find_majority(const struct training *job,
-                                             const struct meeting *meeting, uint32_t *votes)
+                                             const struct rendezvous *rendezvous, uint32_t *votes)
 {
-    const struct flight *flights = job->flights + meeting->first;
+    const struct flight *flights = job->flights + rendezvous->first;
     const struct operation *leader = flight_operation(job, flights);
     uint32_t lead = 1;
-    for (uint32_t i = 1; i < meeting->count; i++) {
+    for (uint32_t i = 1; i < rendezvous->count; i++) {
         const struct operation *operation = flight_operation(job, &flights[i]);
         if (operations_match(job, leader, operation)) {
             lead++;
@@ -151,7 +152,7 @@ static const struct operation *find_majority(const struct training *job,
         }
     }
     *votes = 0;
-    for (uint32_t i = 0; i < meeting->count; i++)
+    for (uint32_t i = 0; i < rendezvous->count; i++)
         *votes += operations_match(job, leader, flight_operation(job, &flights[i]));
     return leader;
 }
@@ -159,12 +160,12 @@ static const struct operation *find_majority(const struct training *job,
 static void mark_odd(struct training *job, uint32_t index, const struct operation *leader,
                      struct mismatch *mismatch)
 {
-    struct meeting *meeting = &job->meetings[index];
-    for (uint32_t i = 0; i < meeting->count; i++) {
-        struct flight *flight = &job->flights[meeting->first + i];
+    struct rendezvous *rendezvous = &job->rendezvous_list[index];
+    for (uint32_t i = 0; i < rendezvous->count; i++) {
+        struct flight *flight = &job->flights[rendezvous->first + i];
         const struct operation *operation = flight_operation(job, flight);
         flight->odd = !operations_match(job, leader, operation);
-        meeting->odd_count += flight->odd;
+        rendezvous->odd_count += flight->odd;
         mismatch->name |= flight->odd && operation->name != leader->name;
         mismatch->type |= flight->odd && !types_match(operation, leader);
         mismatch->size |=
@@ -180,22 +181,22 @@ static void mark_odd(struct training *job, uint32_t index, const struct operatio
 static gordian_status find_mismatches(struct training *job, gordian_error *error)
 {
     uint32_t done = GORDIAN_NONE; /* a group that already has a mismatch */
-    for (uint32_t i = 0; i < job->meeting_count; i++) {
-        struct meeting *meeting = &job->meetings[i];
+    for (uint32_t i = 0; i < job->rendezvous_count; i++) {
+        struct rendezvous *rendezvous = &job->rendezvous_list[i];
         uint32_t votes;
-        if (meeting->group == done || meeting->count < 2)
+        if (rendezvous->group == done || rendezvous->count < 2)
             continue;
-        const struct operation *leader = find_majority(job, meeting, &votes);
-        if (votes == meeting->count)
+        const struct operation *leader = find_majority(job, rendezvous, &votes);
+        if (votes == rendezvous->count)
             continue;
         if (!memory_extend(&job->memory, job->mismatches, job->mismatch_capacity,
                            job->mismatch_count))
             return fail_memory(error);
         struct mismatch *mismatch = &job->mismatches[job->mismatch_count++];
-        *mismatch = (struct mismatch){.meeting = i, .tie = 2 * votes <= meeting->count};
+        *mismatch = (struct mismatch){.rendezvous = i, .tie = 2 * votes <= rendezvous->count};
         mark_odd(job, i, leader, mismatch);
-        meeting->stalled = false;
-        done = meeting->group;
+        rendezvous->stalled = false;
+        done = rendezvous->group;
     }
     return GORDIAN_OK;
 }
@@ -206,11 +207,11 @@ static gordian_status find_mismatches(struct training *job, gordian_error *error
  * senders later. */
 static void accuse_missing(struct training *job, uint32_t index)
 {
-    const struct meeting *meeting = &job->meetings[index];
-    if (meeting_is_unsure(job, meeting))
+    const struct rendezvous *rendezvous = &job->rendezvous_list[index];
+    if (rendezvous_is_unsure(job, rendezvous))
         return;
-    for (uint32_t i = 0; i < meeting->missing_count; i++) {
-        uint32_t rank = job->late[meeting->late_first + i];
+    for (uint32_t i = 0; i < rendezvous->missing_count; i++) {
+        uint32_t rank = job->late[rendezvous->late_first + i];
         const struct rank *missing = &job->ranks[rank];
         if (!missing->heard)
             accuse_rank(job, rank, BLAME_SILENT, index);
@@ -221,22 +222,22 @@ static void accuse_missing(struct training *job, uint32_t index)
 
 gordian_status training_accuse(struct training *job, gordian_error *error)
 {
-    for (uint32_t i = 0; i < job->meeting_count; i++) {
-        const struct meeting *meeting = &job->meetings[i];
+    for (uint32_t i = 0; i < job->rendezvous_count; i++) {
+        const struct rendezvous *rendezvous = &job->rendezvous_list[i];
         /* A send that its receiver has not reached does not count here: see sends.c. */
-        for (uint32_t j = 0; !meeting->unreceived && j < meeting->count; j++)
-            job->ranks[job->flights[meeting->first + j].rank].engaged = true;
-        for (uint32_t j = 0; !meeting->unreceived && j < meeting->missing_count; j++)
-            job->ranks[job->late[meeting->late_first + j]].wanted = true;
-        if (meeting->peer == GORDIAN_NONE)
+        for (uint32_t j = 0; !rendezvous->unreceived && j < rendezvous->count; j++)
+            job->ranks[job->flights[rendezvous->first + j].rank].engaged = true;
+        for (uint32_t j = 0; !rendezvous->unreceived && j < rendezvous->missing_count; j++)
+            job->ranks[job->late[rendezvous->late_first + j]].wanted = true;
+        if (rendezvous->peer == GORDIAN_NONE)
             accuse_incomplete(job, i);
     }
     TRY(find_mismatches(job, error));
-    for (uint32_t i = 0; i < job->meeting_count; i++)
-        if (job->meetings[i].peer == GORDIAN_NONE && job->meetings[i].odd_count == 0)
+    for (uint32_t i = 0; i < job->rendezvous_count; i++)
+        if (job->rendezvous_list[i].peer == GORDIAN_NONE && job->rendezvous_list[i].odd_count == 0)
             accuse_unbegun(job, i);
     bool senders = find_senders(job);
-    for (uint32_t i = 0; i < job->meeting_count; i++)
+    for (uint32_t i = 0; i < job->rendezvous_count; i++)
         accuse_missing(job, i);
     return senders ? training_settle_senders(job, error) : GORDIAN_OK;
 }

@@ -4,7 +4,7 @@
  * due fires. Strong fairness removes the states of a component in which a name is enabled that
  * never fires, and examines the rest. */
 #include "engines/compose/graph/check.h"
-#include "engines/compose/graph/linear.h"
+#include "engines/compose/graph/ltl_automaton.h"
 #include "foundation/base/bits.h"
 #include "foundation/base/error.h"
 #include "foundation/base/memory.h"

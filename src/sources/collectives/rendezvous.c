@@ -19,8 +19,8 @@ static gordian_status list_members(struct training *job, gordian_error *error)
     uint32_t *counts = memory_zeroed(&job->memory, (job->group_count + 1) * sizeof *counts);
     gordian_status status = counts ? GORDIAN_OK : fail_memory(error);
     for (uint32_t r = 0; status == GORDIAN_OK && r < job->rank_count; r++)
-        for (uint32_t i = 0; i < job->ranks[r].seat_count; i++)
-            counts[job->ranks[r].seats[i].group]++;
+        for (uint32_t i = 0; i < job->ranks[r].membership_count; i++)
+            counts[job->ranks[r].memberships[i].group]++;
     for (size_t g = 0; status == GORDIAN_OK && g < job->group_count; g++) {
         struct group *group = &job->groups[g];
         if (group->count || !counts[g]) {
@@ -36,8 +36,8 @@ static gordian_status list_members(struct training *job, gordian_error *error)
         group->members = members;
     }
     for (uint32_t r = 0; status == GORDIAN_OK && r < job->rank_count; r++) {
-        for (uint32_t i = 0; i < job->ranks[r].seat_count; i++) {
-            struct group *group = &job->groups[job->ranks[r].seats[i].group];
+        for (uint32_t i = 0; i < job->ranks[r].membership_count; i++) {
+            struct group *group = &job->groups[job->ranks[r].memberships[i].group];
             if (counts[group - job->groups])
                 group->members[group->count++] = r;
         }
@@ -64,23 +64,24 @@ static gordian_status list_ranks(struct training *job, gordian_error *error)
 static void learn_groups(struct training *job)
 {
     for (size_t r = 0; r < job->rank_count; r++) {
-        for (uint32_t i = 0; i < job->ranks[r].seat_count; i++) {
-            const struct seat *seat = &job->ranks[r].seats[i];
-            job->groups[seat->group].uneven |= seat->uneven;
-            job->coalesces |= seat->coalesces;
-            job->ranks[r].undecided |= seat->lost;
+        for (uint32_t i = 0; i < job->ranks[r].membership_count; i++) {
+            const struct membership *membership = &job->ranks[r].memberships[i];
+            job->groups[membership->group].uneven |= membership->uneven;
+            job->coalesces |= membership->coalesces;
+            job->ranks[r].undecided |= membership->lost;
         }
     }
 }
 
 /* Has the device completed everything it was given, including this operation? A number that both a
  * collective and a send may have is ambiguous, unless sends are coalesced. */
-static bool is_idle_since(const struct training *job, const struct seat *seat,
+static bool is_idle_since(const struct training *job, const struct membership *membership,
                           const struct operation *operation)
 {
-    if (!seat->known || seat->enqueued < 0 || seat->completed != seat->enqueued)
+    if (!membership->known || membership->enqueued < 0 ||
+        membership->completed != membership->enqueued)
         return false;
-    uint64_t last = (uint64_t)seat->enqueued;
+    uint64_t last = (uint64_t)membership->enqueued;
     if (last == operation->sequence && last == operation->other)
         return operation->peer != GORDIAN_NONE && job->coalesces;
     return !came_before(last, operation);
@@ -88,14 +89,14 @@ static bool is_idle_since(const struct training *job, const struct seat *seat,
 
 /* Is the last operation that the device has completed this collective or a later one? Sends and
  * receives that are not coalesced complete in an order of their own. */
-static bool is_completed_since(const struct training *job, const struct seat *seat,
+static bool is_completed_since(const struct training *job, const struct membership *membership,
                                const struct operation *operation)
 {
-    if (!seat->known || seat->completed < 0)
+    if (!membership->known || membership->completed < 0)
         return false;
-    uint64_t last = (uint64_t)seat->completed;
+    uint64_t last = (uint64_t)membership->completed;
     return last >= operation->sequence && last > operation->other &&
-           (job->coalesces || last > seat->top_p2p);
+           (job->coalesces || last > membership->top_p2p);
 }
 
 /* In a dump of active entries, a single entry may be all that is left of a coalesced group: the
@@ -107,19 +108,19 @@ static bool is_completed_since(const struct training *job, const struct seat *se
 static bool is_left_over(const struct training *job, const struct rank *rank,
                          const struct operation *operation)
 {
-    const struct seat *seat = rank_seat(rank, operation->group);
+    const struct membership *membership = rank_membership(rank, operation->group);
     if (operation->coalesced || !in_flight(operation))
         return false;
-    if (is_idle_since(job, seat, operation))
+    if (is_idle_since(job, membership, operation))
         return true;
     if (operation->peer != GORDIAN_NONE)
         return operation->passed && job->coalesces;
     /* A later collective of the group that is not in the dump is completed, and so are all before
      * it. */
-    const struct operation *end = rank->operations + seat->first + seat->collectives;
-    bool overtaken = seat->top > operation->sequence &&
-                     seat->top - operation->sequence > (uint64_t)(end - operation - 1);
-    return overtaken || is_completed_since(job, seat, operation);
+    const struct operation *end = rank->operations + membership->first + membership->collectives;
+    bool overtaken = membership->top > operation->sequence &&
+                     membership->top - operation->sequence > (uint64_t)(end - operation - 1);
+    return overtaken || is_completed_since(job, membership, operation);
 }
 
 /* Is the operation certainly in flight? It is, if it is the last operation of its group and the
@@ -127,15 +128,15 @@ static bool is_left_over(const struct training *job, const struct rank *rank,
  * closed yet. */
 static bool is_surely_in_flight(const struct rank *rank, const struct operation *operation)
 {
-    const struct seat *seat = rank_seat(rank, operation->group);
-    if (!seat->known)
+    const struct membership *membership = rank_membership(rank, operation->group);
+    if (!membership->known)
         return false;
-    if (seat->enqueued < 0 || came_before((uint64_t)seat->enqueued, operation))
+    if (membership->enqueued < 0 || came_before((uint64_t)membership->enqueued, operation))
         return true;
-    for (uint32_t i = seat->first; i < seat->first + seat->count; i++)
+    for (uint32_t i = membership->first; i < membership->first + membership->count; i++)
         if (rank->operations[i].record > operation->record)
             return false;
-    return seat->completed != seat->enqueued;
+    return membership->completed != membership->enqueued;
 }
 
 static void retire_left_over(const struct training *job, struct rank *rank)
@@ -198,7 +199,7 @@ static gordian_status gather_flights(struct training *job, gordian_error *error)
                     starts[operation->group + 2]++;
                 else
                     job->flights[starts[operation->group + 1]++] =
-                        (struct flight){.rank = r, .operation = i, .meeting = GORDIAN_NONE};
+                        (struct flight){.rank = r, .operation = i, .rendezvous = GORDIAN_NONE};
             }
         }
         for (size_t g = 0; pass == 0 && g < job->group_count; g++)
@@ -214,10 +215,10 @@ static gordian_status gather_flights(struct training *job, gordian_error *error)
 /* ------------------------------------------------------------------ collectives */
 
 /* Returns a rank's entry of a collective. NULL: the dump has none. */
-static const struct operation *find_collective(const struct rank *rank, const struct seat *seat,
-                                               uint64_t sequence)
+static const struct operation *
+find_collective(const struct rank *rank, const struct membership *membership, uint64_t sequence)
 {
-    size_t low = seat->first, high = seat->first + seat->collectives;
+    size_t low = membership->first, high = membership->first + membership->collectives;
     while (low < high) {
         size_t middle = (low + high) / 2;
         if (rank->operations[middle].sequence < sequence)
@@ -225,7 +226,8 @@ static const struct operation *find_collective(const struct rank *rank, const st
         else
             high = middle;
     }
-    return low < seat->first + seat->collectives && rank->operations[low].sequence == sequence
+    return low < membership->first + membership->collectives &&
+                   rank->operations[low].sequence == sequence
                ? &rank->operations[low]
                : NULL;
 }
@@ -242,22 +244,23 @@ enum arrival {
 static enum arrival find_arrival(const struct training *job, const struct rank *rank,
                                  uint32_t group, uint64_t sequence)
 {
-    const struct seat *seat = rank_seat(rank, group);
-    if (!seat)
+    const struct membership *membership = rank_membership(rank, group);
+    if (!membership)
         return ARRIVAL_NONE;
-    const struct operation *operation = find_collective(rank, seat, sequence);
+    const struct operation *operation = find_collective(rank, membership, sequence);
     if (operation)
         return in_flight(operation) ? ARRIVAL_FLIGHT : ARRIVAL_COMPLETED;
-    bool counted = seat->known && !job->groups[group].peers;
-    if (counted && seat->completed >= 0 && (uint64_t)seat->completed >= sequence)
+    bool counted = membership->known && !job->groups[group].peers;
+    if (counted && membership->completed >= 0 && (uint64_t)membership->completed >= sequence)
         return ARRIVAL_COMPLETED;
-    if (seat->reached > sequence)
+    if (membership->reached > sequence)
         return counted ? ARRIVAL_FLIGHT : ARRIVAL_COMPLETED;
-    return counted && seat->enqueued >= 0 && (uint64_t)seat->enqueued >= sequence ? ARRIVAL_FLIGHT
-                                                                                  : ARRIVAL_NONE;
+    return counted && membership->enqueued >= 0 && (uint64_t)membership->enqueued >= sequence
+               ? ARRIVAL_FLIGHT
+               : ARRIVAL_NONE;
 }
 
-static gordian_status add_late(struct training *job, struct meeting *meeting, uint32_t rank,
+static gordian_status add_late(struct training *job, struct rendezvous *rendezvous, uint32_t rank,
                                gordian_error *error)
 {
     if (job->late_count == LATE_MOST)
@@ -266,44 +269,45 @@ static gordian_status add_late(struct training *job, struct meeting *meeting, ui
     if (!memory_extend(&job->memory, job->late, job->late_capacity, job->late_count))
         return fail_memory(error);
     job->late[job->late_count++] = rank;
-    meeting->late_count++;
+    rendezvous->late_count++;
     return GORDIAN_OK;
 }
 
 /* Finds the members that are not in the operation: they have completed it, or are missing. If
  * flights and members are both sorted, one pass finds them; otherwise the list is searched. */
-static gordian_status find_missing(struct training *job, struct meeting *meeting,
+static gordian_status find_missing(struct training *job, struct rendezvous *rendezvous,
                                    gordian_error *error)
 {
-    const struct group *group = &job->groups[meeting->group];
-    const struct flight *flights = job->flights + meeting->first;
+    const struct group *group = &job->groups[rendezvous->group];
+    const struct flight *flights = job->flights + rendezvous->first;
     uint32_t at = 0;
     for (uint32_t i = 0; i < group->count; i++) {
         uint32_t member = group->members[i];
-        if (at < meeting->count && flights[at].rank == member) {
+        if (at < rendezvous->count && flights[at].rank == member) {
             at++;
             continue;
         }
         enum arrival arrival =
-            find_arrival(job, &job->ranks[member], meeting->group, meeting->sequence);
+            find_arrival(job, &job->ranks[member], rendezvous->group, rendezvous->sequence);
         if (arrival == ARRIVAL_COMPLETED)
-            meeting->completed++;
+            rendezvous->completed++;
         else if (arrival == ARRIVAL_NONE)
-            TRY(add_late(job, meeting, member, error));
+            TRY(add_late(job, rendezvous, member, error));
     }
-    meeting->missing_count = meeting->late_count;
+    rendezvous->missing_count = rendezvous->late_count;
     return GORDIAN_OK;
 }
 
-static gordian_status add_meeting(struct training *job, size_t first, uint32_t count,
-                                  gordian_error *error)
+static gordian_status add_rendezvous(struct training *job, size_t first, uint32_t count,
+                                     gordian_error *error)
 {
     const struct operation *operation = flight_operation(job, &job->flights[first]);
-    if (!memory_extend(&job->memory, job->meetings, job->meeting_capacity, job->meeting_count))
+    if (!memory_extend(&job->memory, job->rendezvous_list, job->rendezvous_capacity,
+                       job->rendezvous_count))
         return fail_memory(error);
     for (uint32_t i = 0; i < count; i++)
-        job->flights[first + i].meeting = (uint32_t)job->meeting_count;
-    job->meetings[job->meeting_count++] = (struct meeting){
+        job->flights[first + i].rendezvous = (uint32_t)job->rendezvous_count;
+    job->rendezvous_list[job->rendezvous_count++] = (struct rendezvous){
         .group = operation->group,
         .peer = operation->peer,
         .sequence = operation->sequence,
@@ -314,18 +318,18 @@ static gordian_status add_meeting(struct training *job, size_t first, uint32_t c
     return GORDIAN_OK;
 }
 
-static gordian_status meet_collective(struct training *job, size_t first, uint32_t count,
-                                      gordian_error *error)
+static gordian_status add_collective_rendezvous(struct training *job, size_t first, uint32_t count,
+                                                gordian_error *error)
 {
-    TRY(add_meeting(job, first, count, error));
-    struct meeting *meeting = &job->meetings[job->meeting_count - 1];
-    TRY(find_missing(job, meeting, error));
+    TRY(add_rendezvous(job, first, count, error));
+    struct rendezvous *rendezvous = &job->rendezvous_list[job->rendezvous_count - 1];
+    TRY(find_missing(job, rendezvous, error));
     for (uint32_t i = 0; i < count; i++) { /* members that have an older operation in flight */
         const struct flight *flight = &job->flights[first + i];
         if (job->ranks[flight->rank].oldest < flight_operation(job, flight)->order)
-            TRY(add_late(job, meeting, flight->rank, error));
+            TRY(add_late(job, rendezvous, flight->rank, error));
     }
-    meeting->stalled = meeting->late_count == 0 && meeting->completed == 0;
+    rendezvous->stalled = rendezvous->late_count == 0 && rendezvous->completed == 0;
     return GORDIAN_OK;
 }
 
@@ -335,11 +339,12 @@ static gordian_status meet_collective(struct training *job, size_t first, uint32
 static void find_peer(const struct rank *rank, uint32_t group, uint32_t peer, uint32_t *first,
                       uint32_t *count)
 {
-    const struct seat *seat = rank_seat(rank, group);
+    const struct membership *membership = rank_membership(rank, group);
     *first = *count = 0;
-    if (!seat)
+    if (!membership)
         return;
-    uint32_t end = seat->first + seat->count, low = seat->first + seat->collectives, high = end;
+    uint32_t end = membership->first + membership->count,
+             low = membership->first + membership->collectives, high = end;
     while (low < high) { /* peers are in descending order */
         uint32_t middle = (low + high) / 2;
         if (rank->operations[middle].peer > peer)
@@ -372,10 +377,10 @@ static uint32_t place_among(const struct rank *rank, uint32_t group, uint32_t in
     return place;
 }
 
-static bool seat_is_whole(const struct rank *rank, uint32_t group)
+static bool membership_is_whole(const struct rank *rank, uint32_t group)
 {
-    const struct seat *seat = rank_seat(rank, group);
-    return seat && seat->whole;
+    const struct membership *membership = rank_membership(rank, group);
+    return membership && membership->whole;
 }
 
 /* Returns the matching operation of the peer. NULL: the peer has not queued it. Each rank counts
@@ -388,7 +393,8 @@ static const struct operation *find_partner(const struct training *job, uint32_t
     if (self->peer >= job->rank_count)
         return NULL;
     const struct rank *other = &job->ranks[self->peer];
-    bool whole = seat_is_whole(&job->ranks[rank], self->group) && seat_is_whole(other, self->group);
+    bool whole = membership_is_whole(&job->ranks[rank], self->group) &&
+                 membership_is_whole(other, self->group);
     uint32_t first, count, place = place_among(&job->ranks[rank], self->group, index, whole);
     find_peer(other, self->group, rank, &first, &count);
     for (uint32_t i = first; i < first + count; i++) {
@@ -444,8 +450,9 @@ static bool launch_receives(const struct training *job, uint32_t index,
                             const struct operation *send)
 {
     const struct rank *rank = &job->ranks[index];
-    const struct seat *seat = rank_seat(rank, send->group);
-    for (uint32_t i = seat->first + seat->collectives; i < seat->first + seat->count; i++) {
+    const struct membership *membership = rank_membership(rank, send->group);
+    for (uint32_t i = membership->first + membership->collectives;
+         i < membership->first + membership->count; i++) {
         const struct operation *operation = &rank->operations[i];
         if (operation->order != send->order || operation->sends)
             continue;
@@ -456,7 +463,7 @@ static bool launch_receives(const struct training *job, uint32_t index,
     return false;
 }
 
-static gordian_status meet_peer(struct training *job, size_t at, gordian_error *error)
+static gordian_status add_peer_rendezvous(struct training *job, size_t at, gordian_error *error)
 {
     const struct flight *flight = &job->flights[at];
     const struct operation *self = flight_operation(job, flight);
@@ -468,22 +475,22 @@ static gordian_status meet_peer(struct training *job, size_t at, gordian_error *
         (!partner || (in_flight(partner) && job->ranks[self->peer].oldest < partner->order));
     if (self->sends && !late && !unreceived)
         return GORDIAN_OK;
-    TRY(add_meeting(job, at, 1, error));
-    struct meeting *meeting = &job->meetings[job->meeting_count - 1];
+    TRY(add_rendezvous(job, at, 1, error));
+    struct rendezvous *rendezvous = &job->rendezvous_list[job->rendezvous_count - 1];
     if (late || unreceived)
-        TRY(add_late(job, meeting, self->peer, error));
-    meeting->missing_count = partner ? 0 : meeting->late_count;
-    meeting->unreceived = unreceived;
+        TRY(add_late(job, rendezvous, self->peer, error));
+    rendezvous->missing_count = partner ? 0 : rendezvous->late_count;
+    rendezvous->unreceived = unreceived;
     if (self_is_late(job, &job->ranks[flight->rank], self))
-        TRY(add_late(job, meeting, flight->rank, error));
-    meeting->stalled = meeting->late_count == 0;
+        TRY(add_late(job, rendezvous, flight->rank, error));
+    rendezvous->stalled = rendezvous->late_count == 0;
     return GORDIAN_OK;
 }
 
-bool meeting_is_unsure(const struct training *job, const struct meeting *meeting)
+bool rendezvous_is_unsure(const struct training *job, const struct rendezvous *rendezvous)
 {
-    for (uint32_t i = 0; i < meeting->count; i++)
-        if (!flight_operation(job, &job->flights[meeting->first + i])->unsure)
+    for (uint32_t i = 0; i < rendezvous->count; i++)
+        if (!flight_operation(job, &job->flights[rendezvous->first + i])->unsure)
             return false;
     return true;
 }
@@ -500,7 +507,7 @@ static size_t collective_end(const struct training *job, size_t first)
     return job->flight_count;
 }
 
-gordian_status training_meet(struct training *job, gordian_error *error)
+gordian_status training_find_rendezvous(struct training *job, gordian_error *error)
 {
     TRY(list_members(job, error));
     learn_groups(job);
@@ -516,7 +523,7 @@ gordian_status training_meet(struct training *job, gordian_error *error)
         const struct operation *operation = flight_operation(job, &job->flights[first]);
         end = operation->peer == GORDIAN_NONE ? collective_end(job, first) : first + 1;
         if (operation->peer != GORDIAN_NONE)
-            TRY(meet_peer(job, first, error));
+            TRY(add_peer_rendezvous(job, first, error));
         else if (job->groups[operation->group].uneven) {
             /* The numbers do not show which ranks are in the same collective. So no rank waits for
              * these ranks, and none of them is at fault. */
@@ -524,7 +531,7 @@ gordian_status training_meet(struct training *job, gordian_error *error)
                 job->ranks[job->flights[i].rank].unjudged = true;
             job->groups[operation->group].unjudged = true;
         } else
-            TRY(meet_collective(job, first, (uint32_t)(end - first), error));
+            TRY(add_collective_rendezvous(job, first, (uint32_t)(end - first), error));
     }
     return GORDIAN_OK;
 }

@@ -1,5 +1,5 @@
 /* Costs of steps, and Dijkstra's search for the best path (prices.h). */
-#include "engines/compose/graph/prices.h"
+#include "engines/compose/graph/step_costs.h"
 
 #include "foundation/base/error.h"
 #include "foundation/base/io/output.h"

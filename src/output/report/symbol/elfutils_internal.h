@@ -2,7 +2,7 @@
 #pragma once
 
 #include "output/report/symbol/regions.h"
-#include "output/report/symbol/ways.h"
+#include "output/report/symbol/symbolizer.h"
 
 #include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
@@ -52,4 +52,4 @@ size_t symbols_unwind_stack(struct symbols *symbols, const struct stopped *threa
                             struct unwound *frames, size_t room, bool *whole);
 
 /* elfutils.c: the symbolizer with elfutils; the only symbol of its module, STACKS_TABLE. */
-extern const struct symbol_ways gordian_stacks;
+extern const struct symbolizer_table gordian_stacks;

@@ -20,14 +20,14 @@ static void write_process(const struct trace *trace, uint32_t process)
         output_format(trace->out, "rank%u", process);
         return;
     }
-    const struct meeting *meeting = &job->meetings[process - job->rank_count];
-    const struct flight *flight = &job->flights[meeting->first];
+    const struct rendezvous *rendezvous = &job->rendezvous_list[process - job->rank_count];
+    const struct flight *flight = &job->flights[rendezvous->first];
     write_word(trace->out, training_name(job, flight_operation(job, flight)->name));
     output_char(trace->out, '.');
-    write_word(trace->out, training_name(job, job->groups[meeting->group].name));
-    output_format(trace->out, ".%llu", (unsigned long long)meeting->sequence);
-    if (meeting->peer != GORDIAN_NONE)
-        output_format(trace->out, ".%u-%u", flight->rank, meeting->peer);
+    write_word(trace->out, training_name(job, job->groups[rendezvous->group].name));
+    output_format(trace->out, ".%llu", (unsigned long long)rendezvous->sequence);
+    if (rendezvous->peer != GORDIAN_NONE)
+        output_format(trace->out, ".%u-%u", flight->rank, rendezvous->peer);
 }
 
 static gordian_status write_await(void *context, uint32_t process, const uint32_t *others,

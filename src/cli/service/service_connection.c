@@ -1,4 +1,4 @@
-#include "cli/service/reach.h"
+#include "cli/service/service_connection.h"
 
 #include "foundation/base/error.h"
 #include "service/wire/wire.h"

@@ -12,8 +12,8 @@
 #define STACKS_MODULE "libgordian-stacks.so"
 #define STACKS_TABLE  "gordian_stacks"
 
-struct symbol_ways {
-    struct beside_head head;
+struct symbolizer_table {
+    struct module_head head;
     struct symbols *(*open)(const char *maps, size_t size, const struct symbol_files *files);
     void (*close)(struct symbols *symbols);
     size_t (*frames)(struct symbols *symbols, uint64_t address, struct frame *frames, size_t room);
@@ -27,10 +27,10 @@ struct symbol_ways {
 
 /* First member of the data of each symbolizer. */
 struct symbol_head {
-    const struct symbol_ways *ways;
+    const struct symbolizer_table *ways;
 };
 
-extern const struct symbol_ways symbols_plain;
+extern const struct symbolizer_table symbols_plain;
 
 /* Returns the symbolizer with elfutils. NULL: not available; `why` has the reason. */
-const struct symbol_ways *symbols_best(char *why, size_t size);
+const struct symbolizer_table *symbols_best(char *why, size_t size);

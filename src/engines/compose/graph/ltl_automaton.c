@@ -1,5 +1,5 @@
 /* Translates LTL formulas to automata (linear.h). */
-#include "engines/compose/graph/linear.h"
+#include "engines/compose/graph/ltl_automaton.h"
 
 #include "foundation/base/bits.h"
 #include "foundation/base/error.h"
