@@ -68,7 +68,7 @@ uint32_t relax_build(struct relax_buffers *buffers, const struct relax_plan *pla
 /* Sorts by (cycle, warp, piece). */
 void relax_sort(struct relax_buffers *buffers, struct relax_schedule *schedule);
 
-/* ---- the independent check (model/schedule_check.c): checks that this is a work-conserving
+/* ---- the independent check (relax/schedule_check.c): checks that this is a work-conserving
  * schedule of the model with these pieces and this makespan. GORDIAN_STATUS_INPUT, with the reason,
  * if not. */
 gordian_status relax_check(const struct makespan_model *model,
