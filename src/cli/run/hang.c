@@ -67,7 +67,7 @@ void hang_close(struct hang *hang)
     forget_snapshot(hang);
     for (size_t i = 0; i < hang->suspect_count; i++)
         memory_free(&hang->findings.memory, hang->suspects[i].ran);
-    memory_free_all(&hang->findings.memory, hang->suspects, hang->told);
+    memory_free_all(&hang->findings.memory, hang->suspects, hang->reported);
     findings_close(&hang->findings);
     output_close(&hang->picture);
 }
@@ -293,8 +293,8 @@ static bool is_reported(const struct hang *hang, const struct inspect_finding *f
 {
     for (size_t i = 0; i < finding->member_count; i++) {
         uint32_t tid = snapshot_thread(&hang->snapshot, finding->members[i])->is.seen_tid;
-        for (size_t k = 0; k < hang->told_count; k++)
-            if (hang->told[k] == tid)
+        for (size_t k = 0; k < hang->reported_count; k++)
+            if (hang->reported[k] == tid)
                 return true;
         if (session_is_stuck(hang->folder, tid, false) ||
             (finding->word == WORD_LIKELY && session_is_stuck(hang->folder, tid, true)))
@@ -334,9 +334,9 @@ static void report_hang(struct hang *hang, const struct inspect_finding *finding
     bool ends = settings->on_deadlock == 1 &&
                 ((finding->word == WORD_PROVED && finding->ends) || settings->on_likely == 1);
     for (size_t i = 0; i < finding->member_count; i++)
-        if (memory_grow(&hang->findings.memory, &hang->told, &hang->told_room, hang->told_count + 1,
-                        sizeof *hang->told))
-            hang->told[hang->told_count++] =
+        if (memory_grow(&hang->findings.memory, &hang->reported, &hang->reported_capacity,
+                        hang->reported_count + 1, sizeof *hang->reported))
+            hang->reported[hang->reported_count++] =
                 snapshot_thread(&hang->snapshot, finding->members[i])->is.seen_tid;
     /* A process that will be ended, or that only polls, may be stopped for long: it is reported
      * only once. */
@@ -357,12 +357,12 @@ static void report_hang(struct hang *hang, const struct inspect_finding *finding
     if (hang->settings->on_deadlock == 1 && finding->word == WORD_PROVED && !ends)
         report.note = report_format(&report, "%s Proved, but %s.", report.note, policy_spares);
     session_open(&session, hang->folder);
-    bool told = !is_suppressed_report(hang->cli, &report, &session);
-    if (told)
+    bool printed = !is_suppressed_report(hang->cli, &report, &session);
+    if (printed)
         deliver_report(hang->cli, &report, &session, NULL, INCIDENT_REPORTED);
     session_close(&session);
     report_close(&report);
-    if (!told)
+    if (!printed)
         return;
     hang->proved += finding->word == WORD_PROVED || ends;
     hang->likely += finding->word == WORD_LIKELY && !ends;

@@ -46,8 +46,8 @@ struct hang {
     struct inspect_findings findings;
     struct suspect *suspects;
     size_t suspect_count, suspect_room;
-    uint32_t *told; /* threads reported as stuck */
-    size_t told_count, told_room;
+    uint32_t *reported; /* threads reported as stuck */
+    size_t reported_count, reported_capacity;
 
     /* results */
     struct output picture; /* report of all threads at the last scan without a finding */

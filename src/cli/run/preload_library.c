@@ -25,9 +25,9 @@ static const char *const places[] = {
 static bool find_library(char *path, size_t size)
 {
     char folder[PATH_MAX], resolved[PATH_MAX];
-    const char *told = getenv("GORDIAN_RUN_LIBRARY");
-    if (told && *told)
-        return realpath(told, resolved) && snprintf(path, size, "%s", resolved) < (int)size;
+    const char *given = getenv("GORDIAN_RUN_LIBRARY");
+    if (given && *given)
+        return realpath(given, resolved) && snprintf(path, size, "%s", resolved) < (int)size;
     return program_folder(folder, sizeof folder) &&
            find_installed_file(folder, places, R_OK, path, size);
 }

@@ -195,17 +195,17 @@ bool deliver_report(struct cli *cli, const struct report *report, struct session
     };
     const char *hook = report_path("GORDIAN_EXEC");
     struct session_number number = session_number_report(session, report);
-    bool told = print_report_text(cli, report, &products, &number);
+    bool printed = print_report_text(cli, report, &products, &number);
     if (report->head.kind != INCIDENT_STATUS)
         write_report_files(cli, report, &products, &number);
     bool wants_hook = hook && report->head.kind != INCIDENT_STATUS;
     if (wants_hook && is_actual(report))
         run_hook(cli, hook, report, &number);
     if (answer)
-        answer(told ? reported : INCIDENT_FAILED);
+        answer(printed ? reported : INCIDENT_FAILED);
     if (wants_hook && !is_actual(report))
         run_hook(cli, hook, report, &number);
-    return told;
+    return printed;
 }
 
 bool is_suppressed_report(struct cli *cli, const struct report *report, struct session *session)

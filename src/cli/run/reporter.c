@@ -233,7 +233,7 @@ static void show_status(struct cli *cli, const struct run_settings *settings,
 
 /* Prints the status and counts the threads whose waits the library knows. */
 static int print_status_report(struct cli *cli, const struct run_settings *settings, int fd,
-                               size_t *told)
+                               size_t *waiting)
 {
     struct report report;
     gordian_error error = {0};
@@ -241,9 +241,9 @@ static int print_status_report(struct cli *cli, const struct run_settings *setti
     if (report_open(&report, fd, &error) != GORDIAN_OK)
         return cli_fail(cli, NULL, &error);
     show_status(cli, settings, &report);
-    *told = 0;
+    *waiting = 0;
     for (size_t i = 0; i < report.thread_count; i++)
-        *told += (report.threads[i].raw.flags & INCIDENT_WAITING) != 0;
+        *waiting += (report.threads[i].raw.flags & INCIDENT_WAITING) != 0;
     report_close(&report);
     return EXIT_NOTHING;
 }
@@ -298,17 +298,17 @@ int run_status(struct cli *cli, const struct run_settings *settings)
         cli_say(cli, "cannot ask: %s", strerror(errno));
         return EXIT_BROKEN;
     }
-    size_t told = 0;
+    size_t waiting = 0;
     int code = ask_program(cli, pid, &channel, fd);
     if (code == EXIT_NOTHING)
-        code = print_status_report(cli, settings, fd, &told);
+        code = print_status_report(cli, settings, fd, &waiting);
     else if (code == EXIT_BROKEN)
         return close(fd), show_outside(cli, settings, pid);
     close(fd);
     char path[64];
     struct stat threads; /* the directory has a link for each thread, and two more */
     snprintf(path, sizeof path, "/proc/%u/task", pid);
-    if (code == EXIT_NOTHING && stat(path, &threads) == 0 && told + 2 < threads.st_nlink) {
+    if (code == EXIT_NOTHING && stat(path, &threads) == 0 && waiting + 2 < threads.st_nlink) {
         output_text(&cli->out, "Every thread, seen from outside:\n\n");
         code = show_outside(cli, &(const struct run_settings){0}, pid);
     }

@@ -22,15 +22,15 @@ static unsigned count_filters(void)
 {
     char line[200];
     unsigned mode = 0, count = 0;
-    bool told = false;
+    bool found = false;
     FILE *file = fopen("/proc/self/status", "re");
     while (file && fgets(line, sizeof line, file)) {
         sscanf(line, "Seccomp: %u", &mode);
-        told = sscanf(line, "Seccomp_filters: %u", &count) == 1 || told;
+        found = sscanf(line, "Seccomp_filters: %u", &count) == 1 || found;
     }
     if (file)
         fclose(file);
-    return mode == 0 ? 0 : told ? count : 1;
+    return mode == 0 ? 0 : found ? count : 1;
 }
 
 /* Makes all system calls of the library. Errors are fine; being killed is not. */

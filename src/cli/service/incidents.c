@@ -131,7 +131,7 @@ static gordian_status print_incident_text(void *context, const struct incident *
     struct listing *listing = context;
     struct output *out = listing->out;
     const struct style *style = &listing->style;
-    struct parsed_witness told;
+    struct parsed_witness parsed;
     struct finding finding;
     if (listing->count++ > 0)
         output_char(out, '\n');
@@ -160,10 +160,10 @@ static gordian_status print_incident_text(void *context, const struct incident *
     if (incident->damaged)
         output_text(out, "  damaged: wrong checksum");
     output_char(out, '\n');
-    if (incident_finding(&finding, &told, incident))
+    if (incident_finding(&finding, &parsed, incident))
         finding_draw(&finding, style, listing->cli->verbose, out);
     finding_close(&finding);
-    parsed_witness_free(&told);
+    parsed_witness_free(&parsed);
     return GORDIAN_OK;
 }
 

@@ -367,7 +367,7 @@ static int send_main(struct cli *cli, int argc, char **argv)
     send.drawing = (struct drawing){cli_style(cli), &cli->out, NULL, cli->verbose};
     names_init(&send.names, &send.memory);
     names_init(&send.labelled, &send.memory);
-    parsed_witness_init(&send.told);
+    parsed_witness_init(&send.parsed);
     code = send.what_if ? ask_what_if(&send, operands, argv)
                         : run_send(&send, operands ? argv[0] : NULL);
     gordian_client_leave(send.client);
@@ -378,7 +378,7 @@ static int send_main(struct cli *cli, int argc, char **argv)
     memory_free(&send.memory, send.waits);
     names_free(&send.names);
     send_labels_free(&send);
-    parsed_witness_free(&send.told);
+    parsed_witness_free(&send.parsed);
     return code;
 }
 

@@ -69,7 +69,7 @@ struct send {
     bool event_refused; /* the latest one */
     uint64_t served;    /* our requests that were granted after a wait */
     struct drawing drawing;
-    struct parsed_witness told;
+    struct parsed_witness parsed;
     bool refused; /* --strict: stop */
     gordian_status refused_status;
     gordian_error failure; /* of a callback */

@@ -122,9 +122,9 @@ static void draw_sent_deadlock(struct send *send, const struct sent_line *line, 
                                const struct value *answer)
 {
     struct output *out = send_out(send);
-    struct parsed_witness *told = &send->told;
+    struct parsed_witness *parsed = &send->parsed;
     char number[40];
-    if (!parsed_witness_read(told, value_find(answer, "witness")))
+    if (!parsed_witness_read(parsed, value_find(answer, "witness")))
         return;
     snprintf(number, sizeof number, "deadlock %llu",
              (unsigned long long)send->results[SEND_DEADLOCK]);
@@ -133,15 +133,15 @@ static void draw_sent_deadlock(struct send *send, const struct sent_line *line, 
     style_text(&send->drawing.style, out, COLOR_BAD, number);
     output_text(out, ": ");
     print_action(send, text, line->size);
-    if (told->members == 1)
+    if (parsed->members == 1)
         output_text(out, ", waiting for itself\n\n");
-    else if (told->witness.cycle)
-        output_format(out, ", closing a cycle of %zu processes\n\n", told->members);
+    else if (parsed->witness.cycle)
+        output_format(out, ", closing a cycle of %zu processes\n\n", parsed->members);
     else
-        output_format(out, ", and %zu processes wait for each other\n\n", told->members);
-    send->drawing.labels = &told->labels;
-    draw_witness(&send->drawing, &told->witness,
-                 parsed_witness_find(told, service_json_text(answer, "process")));
+        output_format(out, ", and %zu processes wait for each other\n\n", parsed->members);
+    send->drawing.labels = &parsed->labels;
+    draw_witness(&send->drawing, &parsed->witness,
+                 parsed_witness_find(parsed, service_json_text(answer, "process")));
 }
 
 /* ------------------------------------------------------------------ the reports */

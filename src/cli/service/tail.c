@@ -60,7 +60,7 @@ struct tail {
     struct fifo later;    /* of struct later: notifications that arrive during a history request */
     bool asking;          /* a history request is running */
     struct drawing drawing;
-    struct parsed_witness told;
+    struct parsed_witness parsed;
 };
 
 static struct output *tail_out(struct tail *tail)
@@ -101,11 +101,12 @@ static void write_formed(struct tail *tail, const struct value *incident)
     service_json_write_names(&tail->drawing.style, tail_out(tail),
                              value_find(incident, "processes"), ": ", ", ");
     output_text(tail_out(tail), "\n");
-    if (!parsed_witness_read(&tail->told, value_find(incident, "witness")))
+    if (!parsed_witness_read(&tail->parsed, value_find(incident, "witness")))
         return;
-    tail->drawing.labels = &tail->told.labels;
+    tail->drawing.labels = &tail->parsed.labels;
     output_char(tail_out(tail), '\n');
-    draw_witness(&tail->drawing, &tail->told.witness, parsed_witness_find(&tail->told, requester));
+    draw_witness(&tail->drawing, &tail->parsed.witness,
+                 parsed_witness_find(&tail->parsed, requester));
     output_char(tail_out(tail), '\n');
 }
 
@@ -513,9 +514,9 @@ static int tail_main(struct cli *cli, int argc, char **argv)
     if (tail.since && !options_duration(tail.since, &tail.since_ms))
         return cli_misuse(cli, "--since: expected a time such as 30s, 15m, 12h or 7d");
     tail.drawing = (struct drawing){cli_style(cli), &cli->out, NULL, cli->verbose};
-    parsed_witness_init(&tail.told);
+    parsed_witness_init(&tail.parsed);
     code = run_tail(&tail);
-    parsed_witness_free(&tail.told);
+    parsed_witness_free(&tail.parsed);
     ids_free(&tail.standing);
     return code;
 }

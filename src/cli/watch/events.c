@@ -22,7 +22,7 @@ void watching_free(struct watching *watching)
 {
     for (size_t i = 0; i < watching->deadlock_count; i++)
         memory_free(&watching->memory, watching->deadlocks[i].keys);
-    memory_free_all(&watching->memory, watching->deadlocks, watching->stalls, watching->told,
+    memory_free_all(&watching->memory, watching->deadlocks, watching->stalls, watching->reported,
                     watching->unseen_reported);
     unseen_close(&watching->unseen);
     acts_close(&watching->acts);
@@ -112,14 +112,14 @@ static void drop_gone(struct watching *watching)
 {
     size_t kept = 0;
     for (size_t i = 0; i < watching->deadlock_count; i++) {
-        struct reported_deadlock *told = &watching->deadlocks[i];
-        if (told->alive) {
-            watching->deadlocks[kept++] = *told;
+        struct reported_deadlock *reported = &watching->deadlocks[i];
+        if (reported->alive) {
+            watching->deadlocks[kept++] = *reported;
             continue;
         }
         if (!watching->cli->quiet)
-            cli_say(watching->cli, "deadlock %llu is gone", (unsigned long long)told->number);
-        memory_free(&watching->memory, told->keys);
+            cli_say(watching->cli, "deadlock %llu is gone", (unsigned long long)reported->number);
+        memory_free(&watching->memory, reported->keys);
     }
     watching->deadlock_count = kept;
 }
@@ -131,11 +131,11 @@ void report_new_deadlocks(struct watching *watching)
         watching->deadlocks[i].alive = false;
     for (size_t i = 0; i < verdict->deadlock_count; i++) {
         struct advice advice;
-        struct reported_deadlock *told = find_reported(watching, &verdict->deadlocks[i]);
+        struct reported_deadlock *reported = find_reported(watching, &verdict->deadlocks[i]);
         advice_find(&advice, &watching->settings->advice, &verdict->deadlocks[i],
                     watching->servers.sources);
-        if (told) {
-            told->alive = true;
+        if (reported) {
+            reported->alive = true;
         } else {
             report_new(watching, &verdict->deadlocks[i], &advice);
             print_dry_run(watching, &advice);
@@ -199,31 +199,31 @@ void report_stalls(struct watching *watching)
 void report_servers(struct watching *watching)
 {
     struct cli *cli = watching->cli;
-    if (!watching->told)
-        watching->told =
-            memory_zeroed(&watching->memory, watching->servers.count * sizeof *watching->told);
-    for (size_t i = 0; i < watching->servers.count && watching->told; i++) {
+    if (!watching->reported)
+        watching->reported =
+            memory_zeroed(&watching->memory, watching->servers.count * sizeof *watching->reported);
+    for (size_t i = 0; i < watching->servers.count && watching->reported; i++) {
         const struct source *source = watching->servers.sources[i];
-        struct reported_server *told = &watching->told[i];
-        if (source->trouble_no != told->trouble_no && *source->trouble) {
+        struct reported_server *reported = &watching->reported[i];
+        if (source->trouble_no != reported->trouble_no && *source->trouble) {
             cli_say(cli, "%s: %s", source->label, source->trouble);
-            told->trouble_no = source->trouble_no;
-            told->away = true;
-        } else if (told->away && !*source->trouble && source->scan.whole) {
+            reported->trouble_no = source->trouble_no;
+            reported->away = true;
+        } else if (reported->away && !*source->trouble && source->scan.whole) {
             cli_say(cli, "%s: available again", source->label);
-            told->away = false;
+            reported->away = false;
         }
-        if (source_is_up(source) && *source->facts.lacks && !told->lacks && !cli->quiet)
+        if (source_is_up(source) && *source->facts.lacks && !reported->lacks && !cli->quiet)
             cli_say(cli, "%s: %s", source->label, source->facts.lacks);
-        told->lacks = told->lacks || (source_is_up(source) && *source->facts.lacks);
+        reported->lacks = reported->lacks || (source_is_up(source) && *source->facts.lacks);
         const struct source *same =
-            source->parked && source->named && !told->parked
+            source->parked && source->named && !reported->parked
                 ? duplicates_watcher(watching->servers.sources, watching->servers.count, source)
                 : NULL;
         if (same)
             cli_say(cli, "%s: the same server as %s: watched there only", source->label,
                     same->label);
-        told->parked = told->parked || same;
+        reported->parked = reported->parked || same;
     }
-    watching->failed = watching->failed || !watching->told;
+    watching->failed = watching->failed || !watching->reported;
 }

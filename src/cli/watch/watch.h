@@ -70,7 +70,7 @@ struct watching {
     size_t deadlock_count, deadlock_room;
     struct reported_stall *stalls;
     size_t stall_count, stall_room;
-    struct reported_server *told;
+    struct reported_server *reported;
     struct listener listener; /* if settings->listen */
     struct feed feed;         /* if settings->reach.to */
     struct unseen_list unseen;

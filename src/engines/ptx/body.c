@@ -272,9 +272,9 @@ static gordian_status read_operands(struct body *body, struct ptx_instruction *i
         uint32_t at = body->next;
         const struct ptx_token *token = &ptx->tokens[at];
         char c = token->kind == PTX_END ? '\0' : *ptx_text(ptx, at);
-        bool beside = at > instruction->first && ptx->tokens[at - 1].kind == PTX_WORD;
+        bool next_to = at > instruction->first && ptx->tokens[at - 1].kind == PTX_WORD;
         if (token->kind == PTX_WORD && c != '.') {
-            if (beside)
+            if (next_to)
                 return ptx_fail(ptx, at, body->error, "expected ',' or ';' before '%.*s'",
                                 PTX_SHOWN(ptx, at));
             TRY(mention_register(body, at));

@@ -105,14 +105,15 @@ enum papers_agreement papers_agreement(const struct papers_item *item, size_t po
     const struct papers_cell *old = papers_cell_at(item, point, base);
     const double less = item->printed == PAPERS_PRINTED_RATIO_LESS_ONE ? 1 : 0;
     const char *slash = strchr(cell->text, '/'); /* the speed-up follows it */
-    struct range told = rounded_from(item, slash ? slash + 1 : cell->text, cell->speedup);
+    struct range printed = rounded_from(item, slash ? slash + 1 : cell->text, cell->speedup);
     if (base == series) /* the baseline of the others: 1, even if something else is printed */
         return cell->speedup == 1 ? PAPERS_AGREEMENT_GOOD : PAPERS_AGREEMENT_SLIPPED;
     struct range from = rounded_from(item, old->text, old->value);
     struct range by = rounded_from(item, cell->text, cell->value);
     double low = from.low / by.high - less,
            high = by.low > 0 ? from.high / by.low - less : INFINITY;
-    return told.low <= high && low <= told.high ? PAPERS_AGREEMENT_GOOD : PAPERS_AGREEMENT_SLIPPED;
+    return printed.low <= high && low <= printed.high ? PAPERS_AGREEMENT_GOOD
+                                                      : PAPERS_AGREEMENT_SLIPPED;
 }
 
 static bool is_meant(const char *mark, const char *name)

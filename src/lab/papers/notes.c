@@ -31,18 +31,18 @@ static void print_curve_sources(const struct chart *chart, const struct chart_cu
                                 const struct results *results, struct output *out,
                                 papers_line *line)
 {
-    size_t told[8], told_count = 0;
+    size_t printed[8], printed_count = 0;
     char text[1024];
     for (size_t i = 0; i < chart->point_count; i++) {
         if (!curve->values[i])
             continue;
         const size_t number = curve->values[i]->run;
         bool again = false;
-        for (size_t k = 0; k < told_count; k++)
-            again = again || told[k] == number;
-        if (again || told_count == 8)
+        for (size_t k = 0; k < printed_count; k++)
+            again = again || printed[k] == number;
+        if (again || printed_count == 8)
             continue;
-        told[told_count++] = number;
+        printed[printed_count++] = number;
         const struct results_run *run = &results->runs[number];
         const bool gpu = papers_side_is_gpu(curve->measure->side);
         snprintf(text, sizeof text, "%s: %s; %s%s%s (%s, %u cores), %s, commit %s", curve->name,

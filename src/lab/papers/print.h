@@ -33,7 +33,7 @@ gordian_status papers_draw_all(const struct papers *papers, const struct results
 const char *papers_picture_name(char *text, size_t size, const struct papers_item *item);
 
 /* Prints notes on our measurements of an item, one per line: where it was measured, and what was
- * not. Calls `line` for each; text and Markdown share it (tell.c). */
+ * not. Calls `line` for each; text and Markdown share it (notes.c). */
 typedef void papers_line(struct output *out, const char *text);
 gordian_status papers_print_sources(const struct papers *papers, const struct papers_item *item,
                                     const struct results *results, const struct papers_run *run,

@@ -335,7 +335,7 @@ void session_totals(const char *folder, struct session_totals *totals)
     struct entry entry;
     for (const char *at = log ? log : ""; next_entry(&at, &entry);)
         if (entry.what == ENTRY_TOLD && entry.kind <= INCIDENT_SUMMARY)
-            totals->told[entry.kind]++;
+            totals->reported[entry.kind]++;
     free(log);
 }
 

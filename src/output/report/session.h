@@ -17,7 +17,7 @@ struct session {
 
 struct session_totals {
     struct incident_tally tally;
-    uint64_t told[INCIDENT_SUMMARY + 1]; /* by kind */
+    uint64_t reported[INCIDENT_SUMMARY + 1]; /* by kind */
 };
 
 /* ---- the command's side */

@@ -76,20 +76,21 @@ void service_json_write(struct output *out, const struct value *value)
 
 static const char *told_process(const void *context, uint32_t process)
 {
-    const struct parsed_witness *told = context;
-    return names_text(&told->processes, process);
+    const struct parsed_witness *parsed = context;
+    return names_text(&parsed->processes, process);
 }
 
 /* Awaits have no name. Here they get one that begins with a blank, which is not valid for names. */
-static bool is_await_resource(const struct parsed_witness *told, uint32_t resource)
+static bool is_await_resource(const struct parsed_witness *parsed, uint32_t resource)
 {
-    return *names_text(&told->resources, resource) == ' ';
+    return *names_text(&parsed->resources, resource) == ' ';
 }
 
 static const char *told_resource(const void *context, uint32_t resource)
 {
-    const struct parsed_witness *told = context;
-    return is_await_resource(told, resource) ? "an act" : names_text(&told->resources, resource);
+    const struct parsed_witness *parsed = context;
+    return is_await_resource(parsed, resource) ? "an act"
+                                               : names_text(&parsed->resources, resource);
 }
 
 static const char *told_holding(const void *context, uint32_t resource)
@@ -97,23 +98,23 @@ static const char *told_holding(const void *context, uint32_t resource)
     return is_await_resource(context, resource) ? "of" : "held by";
 }
 
-void parsed_witness_init(struct parsed_witness *told)
+void parsed_witness_init(struct parsed_witness *parsed)
 {
     gordian_allocator memory = memory_allocator(NULL);
-    *told = (struct parsed_witness){0};
-    names_init(&told->processes, &memory);
-    names_init(&told->resources, &memory);
-    told->labels = (struct labels){told_process, told_resource, NULL, told, told_holding};
+    *parsed = (struct parsed_witness){0};
+    names_init(&parsed->processes, &memory);
+    names_init(&parsed->resources, &memory);
+    parsed->labels = (struct labels){told_process, told_resource, NULL, parsed, told_holding};
 }
 
-void parsed_witness_free(struct parsed_witness *told)
+void parsed_witness_free(struct parsed_witness *parsed)
 {
     gordian_allocator memory = memory_allocator(NULL);
-    names_free(&told->processes);
-    names_free(&told->resources);
-    memory_free_all(&memory, told->edges, told->waits);
-    told->edges = NULL;
-    told->waits = NULL;
+    names_free(&parsed->processes);
+    names_free(&parsed->resources);
+    memory_free_all(&memory, parsed->edges, parsed->waits);
+    parsed->edges = NULL;
+    parsed->waits = NULL;
 }
 
 /* Returns the id of a name, possibly a new one. GORDIAN_NONE: out of memory. */
@@ -126,39 +127,41 @@ static uint32_t id_of_name(struct names *names, uint32_t *count, const char *nam
     return names_put(names, *count, name, length) ? (*count)++ : GORDIAN_NONE;
 }
 
-static bool add_witness_edge(struct parsed_witness *told, const char *process, const char *resource,
-                             uint64_t units, bool waits)
+static bool add_witness_edge(struct parsed_witness *parsed, const char *process,
+                             const char *resource, uint64_t units, bool waits)
 {
     gordian_allocator memory = memory_allocator(NULL);
-    size_t count = told->witness.count;
+    size_t count = parsed->witness.count;
     if (!process || !*process || !resource || !*resource ||
-        !memory_grow(&memory, &told->edges, &told->edge_capacity, count + 1, sizeof *told->edges))
+        !memory_grow(&memory, &parsed->edges, &parsed->edge_capacity, count + 1,
+                     sizeof *parsed->edges))
         return false;
     gordian_edge edge = {.units = units,
-                         .process = id_of_name(&told->processes, &told->process_count, process),
-                         .resource = id_of_name(&told->resources, &told->resource_count, resource),
+                         .process = id_of_name(&parsed->processes, &parsed->process_count, process),
+                         .resource =
+                             id_of_name(&parsed->resources, &parsed->resource_count, resource),
                          .waits = waits};
     if (edge.process == GORDIAN_NONE || edge.resource == GORDIAN_NONE ||
-        !memory_grow_zeroed(&memory, &told->waits, &told->waits_capacity, told->process_count,
-                            sizeof *told->waits))
+        !memory_grow_zeroed(&memory, &parsed->waits, &parsed->waits_capacity, parsed->process_count,
+                            sizeof *parsed->waits))
         return false;
-    told->members += waits && !told->waits[edge.process];
-    told->waits[edge.process] |= waits;
-    told->edges[count] = edge;
-    told->witness.edges = told->edges;
-    told->witness.count++;
+    parsed->members += waits && !parsed->waits[edge.process];
+    parsed->waits[edge.process] |= waits;
+    parsed->edges[count] = edge;
+    parsed->witness.edges = parsed->edges;
+    parsed->witness.count++;
     return true;
 }
 
 /* Reads [p, q, p', q', ...]: p waits for q, which p' holds. */
-static bool read_cycle(struct parsed_witness *told, const struct value *list)
+static bool read_cycle(struct parsed_witness *parsed, const struct value *list)
 {
     size_t count = value_count(list);
-    told->witness.cycle = true;
+    parsed->witness.cycle = true;
     for (size_t i = 0; i < count; i += 2) {
         const char *resource = value_text(value_item(list, i + 1));
-        if (!add_witness_edge(told, value_text(value_item(list, i)), resource, 1, true) ||
-            !add_witness_edge(told, value_text(value_item(list, (i + 2) % count)), resource, 1,
+        if (!add_witness_edge(parsed, value_text(value_item(list, i)), resource, 1, true) ||
+            !add_witness_edge(parsed, value_text(value_item(list, (i + 2) % count)), resource, 1,
                               false))
             return false;
     }
@@ -166,17 +169,17 @@ static bool read_cycle(struct parsed_witness *told, const struct value *list)
 }
 
 /* {"process":"ann","awaits":2,"of":["bob","cal"]} */
-static bool read_await(struct parsed_witness *told, const struct value *item)
+static bool read_await(struct parsed_witness *parsed, const struct value *item)
 {
     char resource[32];
     size_t i;
     const struct value *other;
-    snprintf(resource, sizeof resource, " %u", told->resource_count);
-    if (!add_witness_edge(told, service_json_text(item, "process"), resource,
+    snprintf(resource, sizeof resource, " %u", parsed->resource_count);
+    if (!add_witness_edge(parsed, service_json_text(item, "process"), resource,
                           service_json_number(item, "awaits"), true))
         return false;
     for (i = 0; (other = value_item(value_find(item, "of"), i)) != NULL; i++) {
-        if (!add_witness_edge(told, value_text(other), resource, 1, false))
+        if (!add_witness_edge(parsed, value_text(other), resource, 1, false))
             return false;
     }
     return true;
@@ -187,35 +190,35 @@ static bool is_number(const struct value *value)
     return value_is(value, VALUE_INTEGER) || value_is(value, VALUE_REAL);
 }
 
-static bool read_edges(struct parsed_witness *told, const struct value *list)
+static bool read_edges(struct parsed_witness *parsed, const struct value *list)
 {
     size_t i;
     const struct value *item;
     for (i = 0; (item = value_item(list, i)) != NULL; i++) {
         if (is_number(value_find(item, "awaits"))) {
-            if (!read_await(told, item))
+            if (!read_await(parsed, item))
                 return false;
             continue;
         }
         const char *wanted = value_text(value_find(item, "waits"));
         const char *held = value_text(value_find(item, "holds"));
         if (!is_number(value_find(item, "units")) ||
-            !add_witness_edge(told, service_json_text(item, "process"), wanted ? wanted : held,
+            !add_witness_edge(parsed, service_json_text(item, "process"), wanted ? wanted : held,
                               service_json_number(item, "units"), wanted != NULL))
             return false;
     }
     return true;
 }
 
-bool parsed_witness_read(struct parsed_witness *told, const struct value *value)
+bool parsed_witness_read(struct parsed_witness *parsed, const struct value *value)
 {
     const struct value *first = value_item(value, 0);
-    parsed_witness_free(told);
-    parsed_witness_init(told);
-    return first && (value_is(first, VALUE_DICT) ? read_edges : read_cycle)(told, value);
+    parsed_witness_free(parsed);
+    parsed_witness_init(parsed);
+    return first && (value_is(first, VALUE_DICT) ? read_edges : read_cycle)(parsed, value);
 }
 
-uint32_t parsed_witness_find(const struct parsed_witness *told, const char *name)
+uint32_t parsed_witness_find(const struct parsed_witness *parsed, const char *name)
 {
-    return names_find(&told->processes, name, strnlen(name, GORDIAN_NAME_MAX));
+    return names_find(&parsed->processes, name, strnlen(name, GORDIAN_NAME_MAX));
 }

@@ -31,9 +31,9 @@ struct parsed_witness {
     struct labels labels;
 };
 
-void parsed_witness_init(struct parsed_witness *told);
-void parsed_witness_free(struct parsed_witness *told);
+void parsed_witness_init(struct parsed_witness *parsed);
+void parsed_witness_free(struct parsed_witness *parsed);
 /* Reads the value of "witness". False: out of memory, or malformed. */
-bool parsed_witness_read(struct parsed_witness *told, const struct value *value);
+bool parsed_witness_read(struct parsed_witness *parsed, const struct value *value);
 /* Returns the process of this name, or GORDIAN_NONE. */
-uint32_t parsed_witness_find(const struct parsed_witness *told, const char *name);
+uint32_t parsed_witness_find(const struct parsed_witness *parsed, const char *name);

@@ -151,7 +151,7 @@ static void print_undecided(const struct printer *printer)
     finding_ranges(printer->out, printer->ranks, count, pieces_most(printer));
     output_format(printer->out,
                   " wait%s was not decided: a single entry in the dump may be all that is left of "
-                  "a coalesced group of operations, and does not tell whether it is completed or "
+                  "a coalesced group of operations, and does not say whether it is completed or "
                   "which ranks are in it. A larger TORCH_NCCL_TRACE_BUFFER_SIZE keeps more "
                   "entries.\n",
                   count > 1 ? "" : "s");

@@ -78,8 +78,8 @@ static bool add_chain_processes(struct builder *b)
             return false;
         ledger_add_resource(b->ledger, NULL, 0, j == 0 ? each + 3 : each);
     }
-    for (uint32_t beside = 0; beside < OFF_CHAIN; beside++) {
-        b->wants[0] = (gordian_want){.resource = 0, .units = beside ? 2 : 4};
+    for (uint32_t other = 0; other < OFF_CHAIN; other++) {
+        b->wants[0] = (gordian_want){.resource = 0, .units = other ? 2 : 4};
         if (!add_claiming_process(b, 1, 1))
             return false;
     }

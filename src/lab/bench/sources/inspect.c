@@ -50,9 +50,9 @@ static void close_target(struct target *target)
 static double take_pause(struct target *target)
 {
     char text[32] = "";
-    bool told = fputc('\n', target->orders) != EOF && fflush(target->orders) == 0 &&
+    bool sent = fputc('\n', target->orders) != EOF && fflush(target->orders) == 0 &&
                 fgets(text, sizeof text, target->answers);
-    return told ? strtod(text, NULL) : -1;
+    return sent ? strtod(text, NULL) : -1;
 }
 
 /* ------------------------------------------------------------------ inspecting it */

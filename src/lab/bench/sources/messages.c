@@ -106,11 +106,11 @@ static gordian_status run_mpi_job(void *context, double *ns, gordian_error *erro
     const struct job *job = context;
     const int rounds = ROUNDS;
     char text[64] = "";
-    bool told = true;
-    for (int rank = 0; rank < RANKS && told; rank++)
-        told = write(job->orders[rank], &rounds, sizeof rounds) == (ssize_t)sizeof rounds;
-    told = told && fgets(text, sizeof text, job->out);
-    *ns = told ? strtod(text, NULL) : 0;
+    bool sent = true;
+    for (int rank = 0; rank < RANKS && sent; rank++)
+        sent = write(job->orders[rank], &rounds, sizeof rounds) == (ssize_t)sizeof rounds;
+    sent = sent && fgets(text, sizeof text, job->out);
+    *ns = sent ? strtod(text, NULL) : 0;
     if (*ns <= 0)
         return fail(error, GORDIAN_STATUS_INPUT, "the ping-pong failed %s",
                     job->watched ? "under gordian run" : "alone");

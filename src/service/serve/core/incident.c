@@ -229,13 +229,13 @@ static bool keep_replay(struct service *service)
 static void append_incident(struct service *service, const struct incident *incident)
 {
     const struct service_journal *journal = &service->options.journal;
-    const struct incident beside = {.id = incident->id | INCIDENT_LABELS,
-                                    .system = incident->system,
-                                    .processes = incident->labels};
+    const struct incident entry = {.id = incident->id | INCIDENT_LABELS,
+                                   .system = incident->system,
+                                   .processes = incident->labels};
     if (journal->incident)
         journal->incident(journal->context, incident);
     if (journal->incident && incident->labels)
-        journal->incident(journal->context, &beside);
+        journal->incident(journal->context, &entry);
 }
 
 static void report_begin(struct service *service, struct served *served,

@@ -243,14 +243,14 @@ static void copy_picked_edges(struct picker *picker, struct graph_copy *copy)
         const gordian_edge *edges =
             edges_of(picker, sides[i % 2], picker->processes.ids[i / 2], &count);
         for (size_t j = 0; j < count; j++) {
-            gordian_edge told;
+            gordian_edge named;
             if (!bits_test(picker->resources.set, edges[j].resource) || left == 0) {
                 picker->full = true;
                 continue;
             }
             left--;
-            if (node_edge(&told, picker->system, &edges[j]))
-                graph_copy_edge(copy, &told);
+            if (node_edge(&named, picker->system, &edges[j]))
+                graph_copy_edge(copy, &named);
         }
     }
 }

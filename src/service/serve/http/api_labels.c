@@ -9,17 +9,17 @@
 int api_labels(struct api_call *call)
 {
     const struct tags *tags = &call->system->tags;
-    uint32_t told = 0, i = 0;
+    uint32_t listed = 0, i = 0;
     struct json json;
     json_begin(&json, &call->out);
     json_key_text(&json, "system", call->system->name);
     json_open(&json, "labels", '[');
-    for (; i < tags->limit && i < LOOK_MAX && told < LABELS_MAX; i++) {
+    for (; i < tags->limit && i < LOOK_MAX && listed < LABELS_MAX; i++) {
         uint32_t processes = tags_users(tags, TAGS_PROCESS, i);
         uint32_t resources = tags_users(tags, TAGS_RESOURCE, i);
         if (processes + resources == 0)
             continue;
-        told++;
+        listed++;
         json_open(&json, NULL, '{');
         json_key_text(&json, "label", tags_label(tags, i));
         json_key_u64(&json, "processes", processes);

@@ -251,8 +251,8 @@ static void flush_position(struct sse *sse, const struct served *served, struct 
                            bool to_the_end)
 {
     struct output out;
-    bool tell = position->cursor != served->recent.written && survey_recent(served, position);
-    if (tell || (to_the_end && !position->lost && position->seq != served->seq)) {
+    bool pending = position->cursor != served->recent.written && survey_recent(served, position);
+    if (pending || (to_the_end && !position->lost && position->seq != served->seq)) {
         write_change(sse, &out, served, position);
         send_to_streams(sse, served->name, &out, false);
         position->seq = served->seq;

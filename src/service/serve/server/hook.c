@@ -97,7 +97,7 @@ static bool send_notice(struct hook *hook, const struct notice *notice)
         gordian_status status = hook_send(&hook->target, notice->text, notice->length, &error);
         pthread_mutex_lock(&hook->mutex);
         if (status == GORDIAN_OK) {
-            hook->figures.told++;
+            hook->figures.sent++;
             return true;
         }
         hook->figures.failed++;

@@ -22,7 +22,7 @@
 struct hook;
 
 struct hook_figures {
-    uint64_t told, failed, dropped; /* failed: attempts */
+    uint64_t sent, failed, dropped; /* failed: attempts */
     char trouble[200];              /* of the last failed attempt */
 };
 

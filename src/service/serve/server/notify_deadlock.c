@@ -40,10 +40,10 @@ static void log_deadlock(const struct server *server, const char *what,
 /* ------------------------------------------------------------------ new deadlocks */
 
 /* Without memory nothing changes: the notification may be sent twice. */
-static void keep_notice(const struct server *server, uint64_t id, bool ended, bool told)
+static void keep_notice(const struct server *server, uint64_t id, bool ended, bool notified)
 {
     const struct incident notice = {
-        .id = INCIDENT_NOTICE | id, .system = "", .at = told, .ended = ended};
+        .id = INCIDENT_NOTICE | id, .system = "", .at = notified, .ended = ended};
     store_incident(server->store, &notice);
 }
 
@@ -81,7 +81,7 @@ void server_watch_hook(struct server *server)
         return;
     server_record_sent(server);
     hook_figures(server->hook, &now);
-    server->service->counters.hooks_sent = now.told;
+    server->service->counters.hooks_sent = now.sent;
     server->service->counters.hooks_failed = now.failed;
     server->service->counters.hooks_dropped = now.dropped;
     if (now.failed != server->logged_hook.failed || now.dropped != server->logged_hook.dropped)
@@ -95,7 +95,7 @@ void server_watch_hook(struct server *server)
 
 struct pending {
     struct server *server;
-    uint64_t standing, told;
+    uint64_t standing, notified;
     bool ended; /* of the current notification */
     gordian_error *error;
 };
@@ -129,7 +129,7 @@ static gordian_status notify_again(void *context, const struct incident *inciden
         then.ended = 0;
         then.how = then.victim = NULL;
     }
-    pending->told++;
+    pending->notified++;
     hook_queue_notice(pending->server->hook, &then, 0);
     return GORDIAN_OK;
 }
@@ -155,9 +155,9 @@ gordian_status server_send_pending(struct server *server, gordian_error *error)
     gordian_status status = GORDIAN_OK;
     if (server->hook)
         status = notices_query(history, resend_notice, &pending, error);
-    if (pending.told > 0)
+    if (pending.notified > 0)
         server_log(server, 6, "--on-deadlock: %llu pending notifications are sent now",
-                   (unsigned long long)pending.told);
+                   (unsigned long long)pending.notified);
     THEN(status, incidents_query(history, &open, check_open_incident, &pending, error));
     if (pending.standing > STANDING)
         server_log(server, 6, "... and %llu more deadlocks are open",

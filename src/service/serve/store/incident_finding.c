@@ -4,17 +4,17 @@
 
 #include <string.h>
 
-bool incident_finding(struct finding *finding, struct parsed_witness *told,
+bool incident_finding(struct finding *finding, struct parsed_witness *parsed,
                       const struct incident *incident)
 {
     const char *witness = incident->witness ? incident->witness : "";
     const char *first = incident->requester ? incident->requester : "";
     struct arena arena;
     finding_open(finding, "serve", FINDING_DEADLOCK, FINDING_PROVED);
-    parsed_witness_init(told);
-    bool done = parsed_witness_read(told, service_json_parse(&arena, witness, strlen(witness)));
+    parsed_witness_init(parsed);
+    bool done = parsed_witness_read(parsed, service_json_parse(&arena, witness, strlen(witness)));
     arena_free(&arena);
-    if (!done || !finding_from_witness(finding, "serve", 0, &told->labels, &told->witness))
+    if (!done || !finding_from_witness(finding, "serve", 0, &parsed->labels, &parsed->witness))
         return false;
     finding->time_ms = incident->at;
     for (uint32_t i = 0; i < finding->party_count; i++)
@@ -25,10 +25,10 @@ bool incident_finding(struct finding *finding, struct parsed_witness *told,
 
 void incident_finding_json(struct json *json, const struct incident *incident)
 {
-    struct parsed_witness told;
+    struct parsed_witness parsed;
     struct finding finding;
-    if (incident_finding(&finding, &told, incident))
+    if (incident_finding(&finding, &parsed, incident))
         finding_json_member(&finding, json, "finding");
     finding_close(&finding);
-    parsed_witness_free(&told);
+    parsed_witness_free(&parsed);
 }

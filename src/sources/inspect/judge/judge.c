@@ -568,15 +568,17 @@ static bool take_orphans(struct judgement *judgement)
             continue;
         uint32_t lock = snapshot_wait_of(snapshot, thread)->lock;
         uint32_t hold = snapshot_find_hold(snapshot, lock, SNAPSHOT_GONE);
-        bool told = hold == SNAPSHOT_NONE || snapshot_edge(snapshot, hold)->word > judgement->word;
-        for (size_t i = 0; i < judgement->findings->count && !told; i++)
-            for (size_t k = 0; k < judgement->findings->list[i].edge_count && !told; k++)
-                told = judgement->findings->list[i].edges[k] == hold;
+        bool covered =
+            hold == SNAPSHOT_NONE || snapshot_edge(snapshot, hold)->word > judgement->word;
+        for (size_t i = 0; i < judgement->findings->count && !covered; i++)
+            for (size_t k = 0; k < judgement->findings->list[i].edge_count && !covered; k++)
+                covered = judgement->findings->list[i].edges[k] == hold;
         /* Ranks that wait for ended ranks make one finding: the first of them, and the ranks
          * blocked behind it. */
-        for (size_t i = 0; i < judgement->findings->count && !told && is_mpi(snapshot, lock); i++)
-            told = waits_for_ranks(snapshot, &judgement->findings->list[i]);
-        if (!told && !take_orphan(judgement, thread, lock, hold))
+        for (size_t i = 0; i < judgement->findings->count && !covered && is_mpi(snapshot, lock);
+             i++)
+            covered = waits_for_ranks(snapshot, &judgement->findings->list[i]);
+        if (!covered && !take_orphan(judgement, thread, lock, hold))
             return false;
     }
     return true;

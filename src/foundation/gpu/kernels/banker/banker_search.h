@@ -322,12 +322,12 @@ DEVICE void count_together(const struct search *s, uint32_t process, const bool 
     if (LANE != find_first32(lanes))
         return;
     uint32_t left = count_down(s, process, all, window);
-    bool told = false;
+    bool done = false;
     UNROLL
     for (uint32_t i = 0; i < SPAN; i++) {
         p->process[i] = process;
-        p->left[i] = due[i] && !told ? left : 1;
-        told |= due[i];
+        p->left[i] = due[i] && !done ? left : 1;
+        done |= due[i];
     }
 }
 
