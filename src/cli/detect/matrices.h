@@ -3,7 +3,7 @@
  * AG, AR, RP and SP.
  *
  *     matrices.c  reading, text, JSON
- *     picture.c   SVG */
+ *     matrices_svg.c   SVG */
 #pragma once
 
 #include "foundation/base/json/json_write.h"

@@ -4,7 +4,7 @@
  *     top.c         the live view (terminal.c)
  *     loop.c        polls, judges, reports and acts: once, or until it is interrupted
  *     incomplete.c  reports what could not be seen
- *     acts.c        ends deadlocks, and reports the result
+ *     end_deadlocks.c        ends deadlocks, and reports the result
  *     events.c      reports each deadlock, stall and server event once */
 #pragma once
 
@@ -100,7 +100,7 @@ void collect_unseen(struct watching *watching, struct output *missed);
 /* Returns the exit status for what was found and what was not seen. */
 int watching_code(struct watching *watching);
 
-/* acts.c: continues what --act requests, by the latest judgement. `begin`: also starts on new
+/* end_deadlocks.c: continues what --act requests, by the latest judgement. `begin`: also starts on new
  * deadlocks. */
 void act_on_deadlocks(struct watching *watching, bool begin);
 

@@ -8,7 +8,7 @@
  *
  * A call first validates its arguments (wants.c), reserves all memory it may need, decides, and
  * only then changes anything. bank.c has resources, processes and claims, loan.c requests and
- * releases, queue.c the waiting requests, answer.c the lists of an answer, question.c all queries.
+ * releases, queue.c the waiting requests, answer.c the lists of an answer, query.c all queries.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
-/* The kernel emulator's machine: schedules blocks and threads. words.c has the kernel operations
- * that make threads wait. */
+/* The kernel emulator's machine: schedules blocks and threads. emulator_operations.c has the kernel
+ * operations that make threads wait. */
 #include "foundation/gpu/machine.h"
 
 #include <stdarg.h>

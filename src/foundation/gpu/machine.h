@@ -114,7 +114,7 @@ void machine_run(struct emulated_machine *machine, const struct machine_launch *
  * limits. */
 unsigned emulated_resident(unsigned threads, size_t shared);
 
-/* ---- between machine.c and words.c */
+/* ---- between machine.c and emulator_operations.c */
 
 /* Appends a thread to the queue of runnable threads. */
 void machine_ready(struct emulated_machine *machine, struct emulated_lane *lane);

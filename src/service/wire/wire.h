@@ -1,6 +1,6 @@
 /*
- * The binary form of the service protocol: encodes frames from structs and decodes frames into
- * structs.
+ * The binary form of the service protocol, with fencing tokens and leases: encodes frames from
+ * structs and decodes frames into structs.
  *
  * These are pure functions on buffers, used by the server and by clients. They do not allocate,
  * do no I/O and keep no state. Numbers are little-endian. docs/reference/protocol.md documents the

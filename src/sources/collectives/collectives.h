@@ -9,10 +9,10 @@
  *    files
  *      ─> values                       pickle.h (pickle parser), foundation/base/json/json_read.h
  *      ─> ranks of a job               dump.c, training.h
- *      ─> rendezvous: members present and missing          meet.c
- *      ─> faults: absent, silent, stuck, mismatch          blame.c
- *      ─> wait-for graph and cycles, by libgordian's engine    judge.c
- *      ─> reports                      findings.c, tell.c, tell_json.c, tell_svg.c, tell_trace.c
+ *      ─> rendezvous: members present and missing          rendezvous.c
+ *      ─> faults: absent, silent, stuck, mismatch          culprits.c
+ *      ─> wait-for graph and cycles, by libgordian's engine    cycles.c
+ *      ─> reports                      findings.c, report_text.c, report_json.c
  *
  * A *rendezvous* (struct rendezvous) is an operation that is in flight on some rank. Its *late*
  * members are those that the others wait for: they have not queued the operation, or have an older

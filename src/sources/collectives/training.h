@@ -101,7 +101,7 @@ struct rendezvous {
     size_t late_first;  /* first of its late members */
     uint32_t late_count;
     uint32_t missing_count; /* the first of the late members, which have not queued it */
-    uint32_t odd_count;     /* members that differ from the others: see blame.c */
+    uint32_t odd_count;     /* members that differ from the others: see culprits.c */
     bool stalled;           /* all members are in it, and none has an older operation in flight */
     bool unreceived;        /* a send that the receiver has not reached */
 };
@@ -217,7 +217,7 @@ void dump_reader_close(struct dump_reader *reader);
 gordian_status dump_read(struct dump_reader *reader, const char *bytes, size_t size,
                          struct rank *rank, gordian_error *error);
 
-/* meet.c, blame.c: the steps of training_judge. */
+/* rendezvous.c, culprits.c: the steps of training_judge. */
 gordian_status training_find_rendezvous(struct training *job, gordian_error *error);
 /* May all of its operations be completed, so that no rank waits in it? */
 bool rendezvous_is_unsure(const struct training *job, const struct rendezvous *rendezvous);

@@ -1,4 +1,4 @@
-/* Shared by cuda/banker.c (memory and updates) and cuda/ask.c (questions). */
+/* Shared by cuda/banker.c (memory and updates) and cuda/query.c (questions). */
 #pragma once
 
 #include "engines/avoid/cuda/banker.h"

@@ -1,5 +1,5 @@
 /* Model checking of CTL: evaluates a formula for all states, from the smallest subformulas up, then
- * finds a path that explains the result. For LTL see fair.c, which uses the evaluated states. */
+ * finds a path that explains the result. For LTL see ltl_check.c, which uses the evaluated states. */
 #include "engines/compose/graph/check.h"
 
 #include "engines/compose/engine/engine.h"

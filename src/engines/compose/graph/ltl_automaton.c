@@ -1,4 +1,4 @@
-/* Translates LTL formulas to automata (linear.h). */
+/* Translates LTL formulas to automata (ltl_automaton.h). */
 #include "engines/compose/graph/ltl_automaton.h"
 
 #include "foundation/base/bits.h"

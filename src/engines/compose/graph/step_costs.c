@@ -1,4 +1,4 @@
-/* Costs of steps, and Dijkstra's search for the best path (prices.h). */
+/* Costs of steps, and Dijkstra's search for the best path (step_costs.h). */
 #include "engines/compose/graph/step_costs.h"
 
 #include "foundation/base/error.h"

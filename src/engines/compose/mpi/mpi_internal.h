@@ -74,7 +74,7 @@ typedef bool mpi_watch(void *context, uint64_t states, uint64_t memory);
 gordian_status job_explore(struct job *job, mpi_watch *watch, void *context,
                            gordian_compose_stop *stop, gordian_error *error);
 
-/* ------------------------------------------------------------------ counting (mpi/count.c) */
+/* ------------------------------------------------------------------ counting (job.c) */
 
 struct mpi_sums {
     struct compose_counts counts;

@@ -2,7 +2,8 @@
  * OSDDA on a GPU: the single-unit method of the engines cuda and cuda-blocks.
  *
  * The state is in the device's memory. A resident kernel works on it
- * (foundation/gpu/kernels/detect/osdda.cu or osdda_blocks.cu); the host turns hooks into commands.
+ * (foundation/gpu/kernels/detect/osdda.cu or
+ * foundation/gpu/kernels/detect/osdda_blocks.cu); the host turns hooks into commands.
  * The host waits only for the answer to a block, which takes reading one word. The device does the
  * bookkeeping while the host goes on.
  */

@@ -1,4 +1,4 @@
-/* The depth-first search, for one word size: included after expand_body.h. */
+/* Branch and bound by depth-first search, for one word size: included after expand_body.h. */
 
 enum { NAME(MOST_CHILDREN) = 1 << 20 };
 

@@ -15,5 +15,5 @@ const char *makespan_case_name(char buffer[16], uint32_t warps, uint32_t schedul
 gordian_status makespan_evaluation_rows(struct bench *bench); /* evaluation.c */
 gordian_status makespan_curve_rows(struct bench *bench);      /* curves.c */
 gordian_status makespan_exact_rows(struct bench *bench);      /* exact.c */
-gordian_status makespan_lp_rows(struct bench *bench);         /* lp.c */
+gordian_status makespan_lp_rows(struct bench *bench);         /* integer_program.c */
 gordian_status makespan_relax_rows(struct bench *bench);      /* relax.c */

@@ -1,5 +1,6 @@
-/* Reads the state of libc's locks. The layouts are part of libc's interface (static initializers
- * are compiled into programs). lock_layout_is_known still checks them once. */
+/* Reads the state of libc's locks: owner, robust mutexes, priority inheritance. The layouts are
+ * part of libc's interface (static initializers are compiled into programs). lock_layout_is_known
+ * still checks them once. */
 #pragma once
 
 #include <linux/futex.h>
