@@ -320,7 +320,7 @@ static const struct hung programs[] = {
     {"pipes-ring", "likely", "unasked", "deadlock", 2, pipes_ring},
     {"flock-alarm", "likely", "unasked", "deadlock", 2, flock_alarm},
     {"waitpid-handler", "likely", "unasked", "deadlock", 2, waitpid_handler},
-    {"condition-alarm", "likely", "unasked", "deadlock", 2, condition_alarm},
+    {"condition-alarm", "likely", "unasked", "never-signalled", 2, condition_alarm},
     {"owner-ended", "likely", "unasked", "owner-gone", 1, owner_ended},
     {"park-term", "nothing", "unasked", "deadlock", 0, park_term},
     {"park-death", "nothing", "unasked", "deadlock", 0, park_death},

@@ -120,7 +120,7 @@ done
 if [ -s whole.core ]; then
     "$gordian" inspect --verbose whole.core >output 2>stderr
     is $? 1 'the core'
-    has "$(cat stderr)" ' MB of the core were read' 'how much was read'
+    has "$(cat stderr)" ' MB of the core dump' 'how much was read'
     refuses 'a core of another program' 'is a core of another program' whole.core --exe "$gordian"
     "$gordian" inspect --quiet whole.core --exe "$hung" >output 2>stderr
     is $? 1 'the core, with its program'

@@ -49,7 +49,7 @@ has "$out" 'waits for ─▶ an act ───── of ─▶ ann' 'it is drawn'
 tell()
 {
     has "$(send --json /dev/null 2>&1)" '"deadlocked":["bob","cal","ann"]' "$1: who is deadlocked"
-    has "$("$gordian" incidents --data data --color never)" 'an act ───── of ─▶ ann' "$1: the incident"
+    has "$("$gordian" incidents --data data --color never)" 'an act ── of ─▶ ann' "$1: the incident"
     lines=$(printf 'state ann\nstate bob\nstate cal\nquit\n' | "$talk" socket)
     has "$lines" '"waits_for":{},"awaits":[{"awaits":1,"of":[' "$1: one act is missing"
     has "$lines" '"holds":{"lock":1},' "$1: acts are not held"

@@ -2,6 +2,8 @@
 #include "output/finding/finding_graph.h"
 #include "output/show/draw.h"
 
+#include <string.h>
+
 static const char *party_label(const void *context, uint32_t party)
 {
     const struct finding *finding = context;
@@ -10,8 +12,8 @@ static const char *party_label(const void *context, uint32_t party)
 
 static const char *drawn_resource(const void *context, uint32_t resource)
 {
-    const struct finding *finding = context;
-    return finding->resources[resource].name;
+    const struct finding_resource *drawn = &((const struct finding *)context)->resources[resource];
+    return drawn->kind && strcmp(drawn->kind, "act") == 0 ? "an act" : drawn->name;
 }
 
 static const char *drawn_holding(const void *context, uint32_t resource)
