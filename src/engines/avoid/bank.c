@@ -153,7 +153,7 @@ gordian_status gordian_bank_set_units(gordian_bank *bank, uint32_t resource, uin
         serve_and_answer(bank, answer, GORDIAN_VERDICT_CHANGED, NULL);
         return GORDIAN_OK;
     }
-    /* Units are taken out of the bank, as if they were lent for ever. */
+    /* The units are taken out of the bank, as if they were lent forever. */
     const gordian_want taken = {.units = ledger->total[resource] - units, .resource = resource};
     const struct ledger_change change = {CHANGE_TAKE, NONE, &taken, 1};
     if (units < ledger_largest_claim(ledger, resource)) {

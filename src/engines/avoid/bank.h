@@ -23,7 +23,7 @@ struct sleeper {
     gordian_verdict verdict; /* 0: sleep on */
 };
 
-/* What the bank stores for a process in addition to the ledger. */
+/* Data of a process that the bank stores in addition to the ledger. */
 struct bank_process {
     gordian_want *wants; /* its waiting request, or its grant on trial; sorted, as in a change */
     size_t count, room;
@@ -77,7 +77,8 @@ struct objection {
 gordian_status bank_take_wants(gordian_bank *bank, uint32_t process, const gordian_want *wants,
                                size_t count, enum wants_limit limit, struct objection *objection,
                                gordian_error *error);
-/* The same for a process that must exist, must not wait, and must have no grant on trial. */
+/* Like bank_take_wants, for a process that must exist, must not wait, and must have no grant on
+ * trial. */
 gordian_status bank_take_wants_of(gordian_bank *bank, uint32_t process, const gordian_want *wants,
                                   size_t count, enum wants_limit limit, struct objection *objection,
                                   gordian_error *error);

@@ -179,7 +179,7 @@ static gordian_status wait_in_queue(gordian_bank *bank, uint32_t process, uint64
         code = end == UINT64_MAX ? pthread_cond_wait(&sleeper.wake, &bank->lock)
                                  : pthread_cond_timedwait(&sleeper.wake, &bank->lock, &deadline);
     gordian_verdict verdict = sleeper.verdict;
-    answer_begin(bank, answer); /* other threads have used the bank meanwhile */
+    answer_begin(bank, answer); /* other threads have used the bank in between */
     if (verdict) {
         answer_give(bank, answer, verdict, GORDIAN_REASON_NONE, NULL);
     } else {
@@ -220,7 +220,7 @@ gordian_status gordian_bank_acquire(gordian_bank *bank, uint32_t process, const 
 
 /* Requests that are decided together. */
 struct bundle {
-    struct ledger_change *changes; /* those that the engine has to decide */
+    struct ledger_change *changes; /* changes that the engine has to decide */
     size_t *whose;                 /* their indices among the requests */
     bool *safe;
     gordian_want *wants; /* of all of them */

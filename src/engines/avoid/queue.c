@@ -6,26 +6,26 @@
  * order. A request is served if it fits the free units and the engine finds it safe. One pass is
  * enough, because lending to one process never helps another. So a request may be served past the
  * *head*, which has waited longest, either from behind it in the queue or immediately on arrival.
- * The bank counts this. When the head has been passed `patience` times it is *due*: until it is
- * served, only processes that hold something are served past it. A process that holds nothing
- * waits, whatever is free.
+ * The bank counts how often this happens. When the head has been passed `patience` times it is
+ * *due*: until it is served, only processes that hold something are served past it. A process that
+ * holds nothing waits, whatever is free.
  *
  * Stopping the other processes as well would be wrong: the head may be waiting for what one of them
  * holds, and that one for a little more. Fairness would then cause a deadlock.
  *
- * No request waits for ever, provided that every process that is not made to wait takes its next
- * step in finite time and has released everything after finitely many steps (the banker's algorithm
- * assumes this anyhow). Let a be the head and due, H the processes other than a that hold
- * something. No process joins H: to hold something it needs a loan, and processes that hold nothing
- * do not get one. Take a safe order and remove all processes except H and a: it is still safe,
- * because the removed ones hold nothing that others could need. Let i be its first: need_i <= free,
- * so whatever i requests is lent at once. If i is a, its request is served in the next pass at the
- * latest. Otherwise i is in H and does not wait. So while a waits, a process in H runs. Each step
- * of one in H is either completed, and there are finitely many of those in all until H is empty, or
- * begins a wait, which at most all but one of H can do before a step completes. So H becomes empty,
- * or a is served before. If H is empty, everything that a does not hold is free; a claim never
- * exceeds a total, so a is served. Hence every head is served or leaves, and every waiting request
- * has finitely many before it, so it becomes the head.
+ * No request waits forever. This assumes, like the banker's algorithm itself, that every process
+ * that does not wait takes its next step in finite time, and has released everything after finitely
+ * many steps. Let a be the head and due, H the processes other than a that hold something. No
+ * process joins H: to hold something it needs a loan, and processes that hold nothing do not get
+ * one. Take a safe order and remove all processes except H and a: it is still safe, because the
+ * removed ones hold nothing that others could need. Let i be its first: need_i <= free, so whatever
+ * i requests is lent at once. If i is a, its request is served in the next pass at the latest.
+ * Otherwise i is in H and does not wait. So while a waits, a process in H runs. Each step of a
+ * process in H either completes or begins a wait. Only finitely many steps complete until H is
+ * empty. Before a step completes, at most all but one process of H can begin a wait. So H becomes
+ * empty, unless a is served earlier. If H is empty, everything that a does not hold is free; a
+ * claim never exceeds a total, so a is served. Hence every head is served or leaves, and every
+ * waiting request has finitely many before it, so it becomes the head.
  */
 #include "engines/avoid/bank.h"
 

@@ -224,8 +224,8 @@ static gordian_status load_bank_process(struct loading *loading, uint32_t id)
     return loading->state[id] >= ON_TRIAL ? load_process_wants(loading, id) : GORDIAN_OK;
 }
 
-/* Reads the free ids. All ids were created above; these are removed again, and the one to be used
- * first is removed last. */
+/* Reads the free ids. The caller has created all ids below the limit. This removes the free ones
+ * again. The id to be used first is removed last. */
 static gordian_status load_free_ids(struct loading *loading, uint32_t limit,
                                     void (*removes)(struct ledger *, uint32_t))
 {

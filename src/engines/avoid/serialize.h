@@ -1,7 +1,7 @@
 /* Serializes and deserializes a bank. It keeps the ids (also the order in which free ids are used
  * again), names, totals, claims, holdings, grants on trial, the queue and how often its head has
- * been passed. The engine is opened again on the ledger and may find another safe order. A thread
- * that sleeps in gordian_bank_acquire is saved as a waiting request. */
+ * been passed. The engine is reopened on the restored ledger and may find another safe order. A
+ * thread that sleeps in gordian_bank_acquire is saved as a waiting request. */
 #pragma once
 
 #include "foundation/base/bytes.h"

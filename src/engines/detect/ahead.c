@@ -127,8 +127,8 @@ static gordian_status feed_hold(struct ahead *ahead, struct rag_edge hold, gordi
 }
 
 /* Adds the holders in the order that gives the small system's list the order of the original. New
- * holders go in front of the existing ones, so the first goes first and the others follow from the
- * last on. */
+ * holders go in front of the existing ones. So the first holder is added first, and the others
+ * follow in reverse order. */
 static gordian_status feed_holders(struct ahead *ahead, uint32_t resource, uint32_t **refs,
                                    uint32_t *room, gordian_error *error)
 {

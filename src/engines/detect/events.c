@@ -18,7 +18,7 @@ static gordian_status answer_with(gordian_result *result, gordian_outcome outcom
 
 /* ---- requests */
 
-/* Sorts wants by resource and merges those of the same resource. Units become 0 if the sum
+/* Sorts wants by resource and merges wants for the same resource. Units become 0 if the sum
  * overflows: it is then more than any total. */
 static size_t merge_wants(gordian_want *wants, size_t count)
 {
@@ -348,7 +348,7 @@ static gordian_status apply_release(gordian_system *system, const gordian_event 
     ungrant_one(graph, process, resource);
     RUN_HOOK(system, release, process, resource, 1);
     if (next != NONE) {
-        /* The same for one unit of a one-unit resource. */
+        /* Serve the first waiter, for one unit of a one-unit resource. */
         unblock_one(graph, next);
         grant_one(graph, next, resource);
         graph->served[graph->served_count++] = next;

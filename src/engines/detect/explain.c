@@ -144,7 +144,7 @@ static void find_ahead(struct inquiry *inquiry)
     }
 }
 
-/* Keeps those of them from which the process can be reached. */
+/* Finds the members: the processes ahead from which the process can be reached. */
 static void find_members(struct inquiry *inquiry)
 {
     const struct rag *graph = inquiry->graph;

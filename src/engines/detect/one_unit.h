@@ -1,8 +1,8 @@
 /*
  * Most events request or release one unit of a resource that has one. A single function decides
- * such an event in all three places that apply events. Each place looks the facts up where it has
- * them: in the graph (events.c), in cached pointers to the graph's arrays (fast_path.c), or in the
- * words of a shared system (shared.c).
+ * such an event in all three places that apply events. Each place looks up the state where it is
+ * stored: in the graph (events.c), in cached pointers to the graph's arrays (fast_path.c), or in
+ * the words of a shared system (shared.c).
  */
 #pragma once
 

@@ -103,7 +103,7 @@ size_t gordian_waiters(const gordian_system *system, uint32_t resource, gordian_
 
 /* ---- sets of processes */
 
-/* Provides `sets` zeroed bit sets, one after another, with a bit for every process. */
+/* Provides `sets` consecutive zeroed bit sets, each with a bit for every process. */
 static gordian_status process_sets(gordian_system *system, size_t sets, uint64_t **marks,
                                    gordian_error *error)
 {

@@ -62,7 +62,8 @@ static int64_t victim_rank(const gordian_system *system, gordian_policy policy, 
     return 0;
 }
 
-/* The best victim so far. Processes are compared pairwise; of equals the youngest goes. */
+/* The best victim so far. Processes are compared pairwise. Among equals the youngest is the victim.
+ */
 struct choice {
     uint32_t best; /* NONE: none so far */
     int64_t rank;
@@ -79,7 +80,7 @@ static void consider_victim(struct choice *choice, const gordian_system *system,
 }
 
 /* Chooses among the processes of all irreducible parts of a report. `ids`, unless NULL, maps the
- * report's processes to those of the system. */
+ * report's processes to processes of the system. */
 static uint32_t choose_reported_victim(const gordian_system *system, gordian_policy policy,
                                        const gordian_report *report, const uint32_t *ids)
 {
@@ -128,7 +129,7 @@ static gordian_status end_victim(gordian_system *system, uint32_t process, int64
 }
 
 /* Finds the process that the policy would end. NONE: there is no deadlock. `part` is the system or
- * a part of it; `ids`, unless NULL, maps its processes to those of the system. */
+ * a part of it; `ids`, unless NULL, maps its processes to processes of the system. */
 static gordian_status find_victim(const gordian_system *system, gordian_policy policy,
                                   gordian_system *part, const uint32_t *ids, uint32_t *process,
                                   gordian_error *error)
@@ -179,7 +180,7 @@ static gordian_status find_victim_near(gordian_system *system, gordian_policy po
     }
     gordian_status status =
         ahead_open(&ahead, system, process, system->graph.process_limit / 4, error);
-    if (status == GORDIAN_STATUS_END) /* that is not much less than the whole graph */
+    if (status == GORDIAN_STATUS_END) /* too many processes lie ahead: search the whole graph */
         return find_victim(system, policy, system, NULL, victim, error);
     if (status != GORDIAN_OK)
         return status;

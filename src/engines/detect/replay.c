@@ -1,11 +1,11 @@
 /*
  * Replays a trace: turns the names of each line into ids, feeds the event to the system and returns
- * what came of it as a step.
+ * the outcome as a step.
  *
  * A process is created by its `process` line or by its first event that is not refused. A process
  * that has exited lingers, so that later lines about it still have a meaning. The list of lingering
- * processes is bounded, which bounds the memory for a trace in which ever new processes come and
- * go.
+ * processes is bounded, which bounds the memory for a trace in which new processes keep coming and
+ * going.
  */
 #include "engines/detect/system.h"
 #include "engines/rag/trace_ahead.h"
@@ -127,8 +127,8 @@ static void linger_join(struct linger *linger, uint32_t process)
     linger->count++;
 }
 
-/* Appends the processes that recovery has ended between two steps: those that were born again since
- * the last step and neither hold nor want anything. Without memory for the list they just stay
+/* Appends the processes that recovery has ended between two steps. They were created again since
+ * the last step, and neither hold nor want anything. If the list cannot grow, their names stay
  * known. */
 static void linger_recovered(gordian_replay *replay)
 {
@@ -308,8 +308,8 @@ static gordian_status explain_refusal(gordian_replay *replay, gordian_step *step
 
 /* ---- events */
 
-/* Collects the processes that can act. They are created by this line; one that has exited is known
- * again. */
+/* Collects the processes that can act. This line creates them. The name of a process that has
+ * exited becomes known again. */
 static gordian_status gather_awaited(gordian_replay *replay, gordian_event *event,
                                      gordian_error *error)
 {
@@ -578,8 +578,8 @@ static void settle_exits(gordian_replay *replay)
     if (replay->stuck)
         linger_recovered(replay);
     replay->stuck = false;
-    /* Forget the processes that exited longest ago. One that the caller has used meanwhile
-     * cannot be removed; it only leaves the list. */
+    /* Forget the processes that exited longest ago. If the caller has used such a process in the
+     * meantime, it cannot be removed and only leaves the list. */
     while (replay->linger.count > GORDIAN_LINGER) {
         uint32_t process = replay->linger.oldest;
         linger_leave(&replay->linger, process);

@@ -215,8 +215,9 @@ static gordian_status load_graph_resource(struct loading *loading)
     return gordian_add_resource(loading->system, name, units ? units : 1, NULL, loading->error);
 }
 
-/* Reads the free ids of a kind. All ids were created above; these are removed again, and the one to
- * be used first is removed last. `loading->list` has a 1 for each id that was said to be free. */
+/* Reads the free ids of a kind. The caller has created all ids below the limit. This removes the
+ * free ones again. The id to be used first is removed last. `loading->list` has a 1 for each id
+ * that is recorded as free. */
 static gordian_status load_freed_ids(struct loading *loading, uint32_t limit,
                                      gordian_status (*removes)(gordian_system *, uint32_t,
                                                                gordian_error *))
@@ -379,7 +380,7 @@ static gordian_status load_pending_wants(struct loading *loading, size_t *count)
                                            : GORDIAN_OK;
 }
 
-/* Reads a waiting process. `arrival` is that of the previous one, which came earlier. */
+/* Reads a waiting process. `arrival` is the arrival of the previous process. */
 static gordian_status load_wait(struct loading *loading, bool first, uint64_t *arrival)
 {
     gordian_system *system = loading->system;

@@ -168,7 +168,7 @@ void shared_lift(gordian_system *system, uint32_t resource)
     uint32_t seen = word ? seize_word(word) : SHARED_GRAPH;
     if (seen == SHARED_GRAPH || seen == SHARED_FREE)
         return;
-    rag_grant(&system->graph, seen, resource, 1); /* the holder runs: as if granted now */
+    rag_grant(&system->graph, seen, resource, 1); /* the holder runs, so this equals a grant now */
     RUN_HOOK(system, grant, seen, resource, 1);
 }
 

@@ -26,14 +26,15 @@
  * in the graph then.
  *
  * Order. All events have one total order. It agrees with the order in which each thread makes its
- * events. Taking a word is an acquire that reads what a release has written: the thread that
- * released the resource, or the one that dropped it under the lock. Lifting is both. So "happens
- * before" follows all changes of words except one step: from a taking T to the lifting C that reads
- * it. Suppose there were a cycle of such steps and of "happens before". The lock orders the
- * liftings in it; let C be the first and T the taking that it reads. The cycle reaches T from some
- * lifting that is not before C, so C happens before T and cannot have read it. So there is no
- * cycle, and any order that agrees with both relations is correct: an event under the lock takes
- * place while all words that it depends on are GRAPH, which the fast path never changes.
+ * events. Taking a word is an acquire operation. It reads the value of a release operation, by the
+ * thread that released the resource or by the thread that dropped it under the lock. Lifting is
+ * both an acquire and a release. So "happens before" follows all changes of words except one step:
+ * from a taking T to the lifting C that reads it. Suppose there were a cycle of such steps and of
+ * "happens before". The lock orders the liftings in it; let C be the first and T the taking that it
+ * reads. The cycle reaches T from some lifting that is not before C, so C happens before T and
+ * cannot have read it. So there is no cycle, and any order that agrees with both relations is
+ * correct: an event under the lock takes place while all words that it depends on are GRAPH, which
+ * the fast path never changes.
  *
  * With a recorder the events are numbered. A word is BUSY while the fast path takes its number; the
  * slow path takes its number before it releases anything.
@@ -59,7 +60,7 @@ enum shared_state {
     SHARED_STATE_CANCELLED,
     SHARED_STATE_VICTIM,
     SHARED_STATE_WAITS,
-    SHARED_STATE_SLEEPS, /* waits, and a thread has to be woken */
+    SHARED_STATE_SLEEPS, /* waits, and its thread sleeps: it has to be woken */
     SHARED_STATE_NOBODY,
 };
 
@@ -86,7 +87,8 @@ struct shared_pieces {
 struct shared {
     struct shared_pieces processes, resources;
     gordian_recorder recorder;
-    char apart[SHARED_LINE]; /* what follows is written often, what precedes never is */
+    char apart[SHARED_LINE]; /* separates the members that are written often from the read-only ones
+                                above */
     pthread_mutex_t lock;    /* recursive */
     _Atomic uint64_t order;  /* records so far */
 };
@@ -98,7 +100,7 @@ static inline void *shared_entry(struct shared_pieces *pieces, uint32_t id, size
     uint32_t number = id + (1u << SHARED_LEAST);
     uint32_t shift = 31 - SHARED_EIGHTH - (uint32_t)__builtin_clz(number);
     uint32_t place = ((shift + SHARED_EIGHTH - SHARED_LEAST - 1) << SHARED_EIGHTH) +
-                     (number >> shift); /* whose highest bit is the -1 */
+                     (number >> shift); /* its highest bit accounts for the -1 */
     char *piece = atomic_load_explicit(&pieces->at[place], memory_order_acquire);
     return piece ? piece + size * (number & ((UINT32_C(1) << shift) - 1)) : NULL;
 }

@@ -51,18 +51,18 @@ struct gordian_system {
     size_t mark_room;
 
     size_t await_count; /* resources that are awaits (acts.c) */
-    uint32_t *awaiters; /* by resource, of awaits: the process that awaits it, or did before it was
-                           served */
+    uint32_t *awaiters; /* by resource of an await: the process that awaits it, or that awaited it
+                           before it was served */
     size_t awaiter_room;
-    uint32_t *others; /* of an await; or awaits that have ended */
+    uint32_t *others; /* the other processes of an await; also used for awaits that have ended */
     size_t other_room;
-    gordian_want *asked; /* of gordian_await: the others, as an event has them */
+    gordian_want *asked; /* the other processes of gordian_await, as the wants of an event */
     size_t asked_room;
 
-    bool keeps_drops;         /* the owner's: whether `drops` is filled */
+    bool keeps_drops;         /* set by the owner: fill `drops` */
     struct await_drop *drops; /* units of awaits that the last event removed, in order */
     size_t drop_count, drop_room;
-    bool drops_lost; /* some of them, for lack of memory */
+    bool drops_lost; /* some drops are missing: out of memory */
 };
 
 static inline const struct rag *system_graph(const gordian_system *system)
@@ -172,7 +172,7 @@ void system_end_served(gordian_system *system, size_t first);
 /* Returns the process that closed the deadlock that this one is part of or waits behind. NONE:
  * there is none, or the engine or the model does not know it. */
 uint32_t system_closed_by(const gordian_system *system, uint32_t process);
-/* The same for the deadlock that the last event, a cancel or an exit, has ended. */
+/* The same for the deadlock that the last event has ended (a cancel or an exit). */
 uint32_t system_opened(const gordian_system *system);
 /* Returns the process that this one waits for. It waits for one unit of one resource. */
 uint32_t system_next_ahead(const gordian_system *system, uint32_t process);
@@ -181,6 +181,6 @@ uint32_t system_next_ahead(const gordian_system *system, uint32_t process);
 gordian_status system_explain_some(gordian_system *system, uint32_t process, size_t limit,
                                    gordian_witness *witness, gordian_error *error);
 
-/* Provides a zeroed bit set over all processes, then sets the bits of those that can never run
- * again. */
+/* Provides a zeroed bit set over all processes, then sets the bits of the processes that can never
+ * run again. */
 gordian_status system_dead(gordian_system *system, uint64_t **set, gordian_error *error);

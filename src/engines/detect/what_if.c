@@ -178,8 +178,8 @@ static gordian_outcome outcome_by_end(uint32_t end, uint32_t process)
     return end == process ? GORDIAN_OUTCOME_DEADLOCK : GORDIAN_OUTCOME_BLOCKED;
 }
 
-/* For single-unit systems: follows the chain from `resource`. Returns false if it is too long or
- * runs in a circle. */
+/* For single-unit systems: follows the chain from `resource`. Returns false if the chain is too
+ * long or contains a cycle. */
 static bool follow_chain(struct inquiry *inquiry, uint32_t resource, uint32_t *end)
 {
     const struct rag *graph = inquiry->graph;

@@ -12,7 +12,7 @@ struct gordian_makespan {
     struct makespan_model *model;
     gordian_allocator memory;
     char note[200];
-    uint32_t *witness; /* of the last result: warps, then cycles, then pieces */
+    uint32_t *witness; /* the schedule of the last result: warps, then cycles, then pieces */
 };
 
 gordian_status gordian_makespan_open(gordian_makespan **out,

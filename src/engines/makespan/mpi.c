@@ -143,7 +143,7 @@ static void report_round(const struct share *share, struct watch *watch, uint64_
     watch_poll(watch);
 }
 
-/* Every rank calls this. `watch`: of rank 0, else NULL. */
+/* Every rank calls this. `watch` is NULL except on rank 0. */
 static void run_rounds(struct share *share, struct watch *watch, struct sync *sync)
 {
     uint64_t reported = 0;

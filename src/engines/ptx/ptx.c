@@ -518,9 +518,9 @@ static double own_cycles(const gordian_ptx_answer *answer, const double work[PTX
 }
 
 /* Bounds the makespan for any mix of paths. Consider the last warp to finish. In every cycle it
- * either runs, at most `longest` times, or what it needs is taken by other warps: by as many starts
- * of the same unit as there are units, or of any unit as there are schedulers. So each cycle of
- * work of the others on unit U accounts for at most 1 / min(units, schedulers) of such a cycle. */
+ * either runs, which happens at most `longest` times, or other warps take what it needs: they start
+ * on all units of the same type, or use all schedulers. So each cycle of work of the others on unit
+ * U accounts for at most 1 / min(units, schedulers) of such a cycle. */
 uint64_t gordian_ptx_any_path(const gordian_ptx_answer *answer, const uint64_t units[PTX_LETTERS],
                               uint64_t schedulers, uint64_t warps)
 {

@@ -3,13 +3,13 @@
  * what.
  *
  * It stores the state and the serving policy, and nothing about deadlocks: the engines
- * (engines/detect/engine/engine.h) read this graph to find those.
+ * (engines/detect/engine/engine.h) read this graph to find deadlocks.
  *
  * Layout. Following a chain of waiting processes reads two numbers a hop: what the process waits
- * for, and its holder. Those two are arrays of their own (wait, holder). In addition each process
- * and each resource has a record of 16 bytes with what nearly every event needs, and a second
- * record with the rest. Most processes wait for one resource and most resources have one holder, so
- * the first wait edge is part of the process and the first hold edge part of the resource; further
+ * for, and its holder. These two are separate arrays (wait, holder). In addition each process and
+ * each resource has a record of 16 bytes with what nearly every event needs, and a second record
+ * with the rest. Most processes wait for one resource and most resources have one holder, so the
+ * first wait edge is part of the process and the first hold edge part of the resource; further
  * edges come from pools. A *reference* names either:
  *
  *     hold reference   resource id, or RAG_POOLED | index into holds

@@ -38,8 +38,8 @@ struct trace_ahead {
 /* Classifies the lines, without looking any names up. */
 void trace_classify(const struct reader_ahead *lines, struct trace_ahead *ahead);
 
-/* Returns the next line if it is plain, or NULL. *fresh: it is the first of those that have just
- * been looked up. */
+/* Returns the next line if it is plain, or NULL. *fresh: it is the first of the lines that have
+ * just been looked up. */
 const struct trace_plain *trace_ahead_next(const gordian_trace *trace, struct trace_ahead *ahead,
                                            const struct names *processes,
                                            const struct names *resources, bool *fresh);
@@ -52,6 +52,6 @@ static inline bool trace_ahead_holds(const struct trace_ahead *ahead, const stru
 /* Return the ids of the line's process and resource; NONE if there is no such. */
 uint32_t trace_ahead_process(const struct trace_ahead *ahead, const struct names *processes);
 uint32_t trace_ahead_resource(const struct trace_ahead *ahead, const struct names *resources);
-/* Marks the line as read. Sets *line to its number and *column to that of its first word. */
+/* Marks the line as read. Sets *line to its number and *column to the column of its first word. */
 void trace_ahead_pass(const gordian_trace *trace, const struct trace_plain *plain, uint64_t *line,
                       uint64_t *column);

@@ -3,8 +3,8 @@
  * solver. The paper's predecessor took 58 hours for a bound this way. The solver is a separate
  * command, found in the PATH; no library is linked.
  *
- * The schedule is verified: it must be a work-conserving one. That there is no better one depends
- * on the solver.
+ * The schedule is verified: it must be work-conserving. That no better schedule exists is not
+ * verified; it is the solver's claim.
  */
 #pragma once
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define LINE        32u        /* units: rows are whole lines of at least 128 bytes */
-#define SORT_BLOCKS 256u       /* that make orders at a time */
+#define SORT_BLOCKS 256u       /* blocks that make orders at the same time */
 #define ROWS_BYTES  (1u << 20) /* sent at once */
 
 /* ------------------------------------------------------------------ device memory */
@@ -105,7 +105,8 @@ static size_t change_room(uint32_t processes, uint32_t resources)
     return share < least ? least : share > most ? most : share;
 }
 
-/* Cuts the next piece off the desk. Returns NULL while the desk is only measured. */
+/* Allocates the next piece of the mapped memory (`desk`). Returns NULL while its size is only
+ * computed. */
 static void *cut_desk(char *desk, size_t *used, size_t count, size_t size)
 {
     char *here = desk ? desk + *used : NULL;
@@ -224,8 +225,9 @@ static bool totals_are_wide(const struct banker *b)
     return false;
 }
 
-/* Chooses twice the present capacity if the device has memory for that in addition to the present
- * arrays, else what is needed. Fails beforehand if even that is too much. */
+/* Chooses twice the current capacity if the device has memory for it in addition to the current
+ * arrays, and the required capacity otherwise. Fails before it allocates anything if that does not
+ * fit either. */
 static gordian_status choose_room(struct banker *b, uint32_t process_limit, uint32_t resource_limit,
                                   struct banker_parts *larger, gordian_error *error)
 {
@@ -430,7 +432,8 @@ gordian_status banker_catch_up(struct banker *b, gordian_error *error)
         b->touched_count = 0;
         return load_state(b, error);
     }
-    /* Put the touched cells, each once and with its present value, on the desk, by resource. */
+    /* Write the touched cells to the mapped memory, without duplicates, with their current values,
+     * by resource. */
     const uint64_t *touched = b->lists.touched;
     uint32_t count = 0, groups = 0;
     sort_words(b->lists.touched, b->touched_count, 1);

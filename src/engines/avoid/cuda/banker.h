@@ -2,16 +2,16 @@
  * The banker's algorithm on a device: a ledger's numbers as full matrices, and questions about them
  * (foundation/gpu/kernels/banker/banker.h).
  *
- * The ledger on the host is authoritative. A change of it only notes the cells (banker_touch_*,
- * which cannot fail). The next question reads them, and the kernel that answers first brings the
- * device up to date. So an event costs only what it touches, and a question is one launch. If too
- * much was touched, everything is uploaded instead.
+ * The ledger on the host is authoritative. A change only records which cells it touched
+ * (banker_touch_*, which cannot fail). The next question reads these cells, and its kernel updates
+ * the device before it answers. So the cost of an event depends only on the cells it touches, and a
+ * question is one launch. If too many cells were touched, everything is uploaded instead.
  *
- * Units are 32 bits wide on the device while every total fits that, else 64.
+ * Units are 32 bits wide on the device while every total fits 32 bits, and 64 bits wide otherwise.
  *
- * Functions that fail leave the ledger unchanged. GORDIAN_STATUS_MEMORY: the device has too little
- * memory, with the needed size in the message. GORDIAN_STATUS_IO: it has failed and can only be
- * closed.
+ * A function that fails leaves the ledger unchanged. GORDIAN_STATUS_MEMORY: the device has too
+ * little memory; the message has the required size. GORDIAN_STATUS_IO: the device has failed, and
+ * the only valid call is banker_close.
  */
 #pragma once
 
@@ -20,7 +20,7 @@
 
 struct banker;
 
-/* `gpu` and `ledger` must outlive it. */
+/* `gpu` and `ledger` must outlive the banker. */
 gordian_status banker_open(struct banker **out, struct gpu *gpu, const struct ledger *ledger,
                            gordian_error *error);
 void banker_close(struct banker *banker);
@@ -57,14 +57,14 @@ void banker_time(struct banker *banker, bool look);
  * of a launch (0: default). */
 struct banker_tuning {
     uint32_t search_below; /* a round that frees fewer is followed by a search... */
-    uint32_t pass_cells;  /* ... and so is one that frees fewer than one process for this many cells
-                             still to be compared, divided by the number of blocks */
-    uint32_t search_most; /* a search that frees more at once (and a 16th of those left) ends */
+    uint32_t pass_cells;   /* ... and so is a round that frees fewer than one process per this many
+                              cells that remain to be compared, divided by the number of blocks */
+    uint32_t search_most;  /* a search that frees more at once (and a 16th of those left) ends */
     unsigned blocks, threads;
-    bool wide;         /* 64 bits, whatever the totals */
-    bool large_counts; /* counts in device memory, as if they did not fit */
-    bool no_windows;   /* orders read from device memory, likewise */
-    bool small_window; /* the shorter ones, likewise */
+    bool wide;         /* units have 64 bits for any totals */
+    bool large_counts; /* counts are in device memory, as if they did not fit shared memory */
+    bool no_windows;   /* orders are read from device memory, as if windows did not fit */
+    bool small_window; /* the shorter windows are used, as if the longer ones did not fit */
 };
 struct banker_tuning banker_tuning(const struct banker *banker);
 void banker_tune(struct banker *banker, struct banker_tuning tuning);

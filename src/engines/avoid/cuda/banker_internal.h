@@ -32,7 +32,7 @@ struct banker_mapped {
 
 /* On the host, with the same capacity. */
 struct banker_lists {
-    uint64_t *touched; /* resource << 32 | process; capacity: the changes that fit the desk */
+    uint64_t *touched; /* resource << 32 | process; capacity: the changes that fit */
     uint32_t *rounds;  /* by process */
     uint32_t *starts;  /* by round, and one more */
     uint64_t *most;    /* by resource; zero between calls */
@@ -60,7 +60,7 @@ struct banker {
     bool stale;      /* the device copy is stale: upload everything */
     bool needs_wide; /* a total no longer fits 32 bits */
     size_t touched_count;
-    uint32_t group_count; /* of the changes on the desk */
+    uint32_t group_count; /* number of groups of the changes in mapped memory */
 
     struct banker_tuning tuning;
     struct banker_effort effort;

@@ -227,8 +227,8 @@ gordian_status banker_safe(struct banker *b, const struct ledger_change *change,
 
 /* ------------------------------------------------------------------ many questions */
 
-/* Puts as many loans on the desk as fit, after the largest amount of each resource that any of them
- * takes. Returns how many. */
+/* Writes as many loans as fit to the mapped memory, after the largest amount of each resource that
+ * any of them takes. Returns the number of loans. */
 static size_t put_requests(struct banker *b, const struct ledger_change *changes, size_t count,
                            struct banker_arguments *arguments)
 {

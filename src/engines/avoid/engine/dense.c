@@ -1,12 +1,12 @@
 /*
  * `dense`: the parallel banker's algorithm (PBA) as published, on full matrices, in rounds. Each
- * round compares every unfinished process with what is available, its whole row at once; then all
- * that fit release what they hold. Two errors of the pseudo-code are corrected: undoing a tentative
- * loan computes need = maximum - allocation (the paper adds), and the check ends with the first
- * round in which no process finishes (the paper runs as many rounds as there are processes).
+ * round compares the whole row of every unfinished process with the available units. Then all
+ * processes that fit release what they hold. Two errors of the pseudo-code are corrected: undoing a
+ * tentative loan computes need = maximum - allocation (the paper adds), and the check ends with the
+ * first round in which no process finishes (the paper runs as many rounds as there are processes).
  *
- * The plainest engine, and the oracle: it has its own numbers and remembers nothing between
- * questions. O(processes^2 x resources) if each round lets one process finish.
+ * It is the plainest engine, and the oracle for the others: it has its own numbers and remembers
+ * nothing between questions. O(processes^2 x resources) if each round lets one process finish.
  */
 #include "engines/avoid/engine/engine.h"
 

@@ -47,8 +47,8 @@ struct avoid_engine {
     /* Returns whether the state would stay safe with this change. Changes nothing. */
     bool (*safe)(void *engine, const struct ledger_change *change);
 
-    /* Optional: the same for many changes, each by itself; safe[i] for changes[i]. Without this
-     * hook they are judged one by one. */
+    /* Optional: like `safe`, for many independent changes. safe[i] is the answer for changes[i].
+     * Without this hook the caller checks them one by one. */
     gordian_status (*safe_each)(void *engine, const struct ledger_change *changes, size_t count,
                                 bool *safe, gordian_error *error);
 

@@ -43,11 +43,12 @@
 #include "engines/avoid/engine/engine.h"
 #include "engines/avoid/engine/safety_algorithm.h"
 
-/* What `safe` has decided to do if the change takes place. */
+/* The change of the order that `safe` has planned for the case that the change takes place. */
 enum holt_plan {
-    HOLT_KEEP,        /* keep the order; p goes to its end if it is not in it */
+    HOLT_KEEP,        /* keep the order; append p if the order does not contain it */
     HOLT_TO_FRONT,    /* move p to the front */
-    HOLT_AS_SEARCHED, /* move those in search.done, in that order, to the front */
+    HOLT_AS_SEARCHED, /* move the processes in search.done to the front, in the order of search.done
+                       */
 };
 
 struct holt {

@@ -205,8 +205,8 @@ void ledger_set_claims(struct ledger *ledger, uint32_t process, const gordian_wa
          * does not use it. */
     }
     row->count = kept;
-    /* What is left is a subset of the new list. Going from the end, nothing is overwritten that
-     * still has to move. */
+    /* The remaining claims are a subset of the new list. Moving from the end overwrites no claim
+     * that still has to move. */
     uint32_t old = row->count;
     for (uint32_t k = (uint32_t)count; k-- > 0;) {
         uint32_t resource = claims[k].resource;

@@ -92,8 +92,8 @@ static void wait_in_heap(struct search *search, uint32_t process)
 
 /*
  * Makes all waiters ready that have enough of the resource now. They are the upper part of the
- * heap: the nodes below a node that has enough are visited, and below one that has not enough none
- * has.
+ * heap: the search descends only below nodes that have enough, because no node below one without
+ * enough can have enough.
  *
  * No process needs as much as SEARCH_NEVER and waits: a need is never above the total, so all units
  * would have to be free, and then it does not wait.
@@ -258,8 +258,8 @@ static void finish_and_wake(struct search *search, uint32_t process)
     }
 }
 
-/* Lets a process finish if it can, then all that can as well. Returns true once the goal has
- * finished. */
+/* If the process can finish, finishes it and then every process that can finish after it. Returns
+ * true once the goal has finished. */
 static bool try_process(struct search *search, uint32_t process)
 {
     if (!visit_first(search, process))

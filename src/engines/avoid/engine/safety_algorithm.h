@@ -6,27 +6,27 @@
  * every process a count of the resources it is short of. This search keeps neither. Work only grows
  * during a search, so what was enough once stays enough: a process walks along its row up to the
  * first resource it is short of, waits there, and continues when there is enough of it. So every
- * claim is visited once, as in Holt's algorithm. But no order has to be maintained when a process
- * borrows, joins or changes its claims, memory is read sequentially, and most stuck processes are
- * recognized at once, because each begins with what it was short of last time. The waiters of a
- * resource form a heap, smallest need first. A search costs O(claims + waits x log processes),
- * where waits counts how often a process came to wait at another resource: usually a few times the
- * number of processes, and never more than the claims.
+ * claim is visited once, as in Holt's algorithm. The advantages are: no order has to be maintained
+ * when a process borrows, joins or changes its claims; memory is read sequentially; and most stuck
+ * processes are recognized at once, because each begins with the resource that it was short of last
+ * time. The waiters of a resource form a heap, smallest need first. A search costs O(claims + waits
+ * x log processes), where waits counts how often a process came to wait at another resource:
+ * usually a few times the number of processes, and never more than the claims.
  */
 #pragma once
 
 #include "engines/avoid/engine/ledger.h"
 
 struct search_node {
-    /* What the process waits for; after a search, what it waited for last. The next search checks
-     * that first, without reading the row. */
+    /* The claim that the process waits for; after a search, the last claim that it waited for. The
+     * next search checks this claim first, without reading the row. */
     uint64_t need;
     uint32_t resource; /* NONE: unknown */
     uint32_t hint;     /* its index in the row */
     uint32_t child;    /* in the heap: the first child, and the next sibling */
     uint32_t next;
     uint32_t start; /* index in its row where it began; it continues around the end of the row */
-    uint32_t seen;  /* that many claims from there on are satisfied; SEARCH_DONE: it has finished */
+    uint32_t seen;  /* number of claims satisfied from the hint on; SEARCH_DONE: it has finished */
 };
 
 #define SEARCH_DONE  UINT32_MAX
@@ -62,11 +62,12 @@ void search_forget_all(struct search *search);
 /* Reserves memory for these many ids. Returns false if out of memory. */
 bool search_reserve(struct search *search, uint32_t process_limit, uint32_t resource_limit);
 
-/* Returns whether the process of the change could finish after it, or, without a process, whether
- * all could (NULL: without any change). Tries processes in the given order (ids; NONE is skipped; a
- * NULL order: by id), and stops once the process of the change can finish; `done` then ends with
- * it. Processes that hold nothing are left out, because they help no other. On false, `done` has
- * all other processes that could finish, and `work` is what they would leave. */
+/* Returns whether the process of the change could finish after the change. If the change has no
+ * process, or is NULL, returns whether all processes could finish. Tries processes in the given
+ * order (ids; NONE is skipped; a NULL order: by id), and stops once the process of the change can
+ * finish; `done` then ends with it. Processes that hold nothing are left out, because they help no
+ * other. On false, `done` has all other processes that could finish, and `work` is what they would
+ * leave. */
 bool search_run(struct search *search, const struct ledger_change *change, const uint32_t *order,
                 uint32_t count);
 /* After a search that returned false: also visits the processes that were left out. */

@@ -1,13 +1,14 @@
 /*
  * Bipartite matching of resources and claimants (see plan.h): can every resource that falls short
  * by x units be given x claimants of its own, and any one of them one more? The resources are taken
- * in turn, the most expensive first. Each gets as many of the x claimants as leave one more for it.
- * The rest must be added as units. This is the cheapest solution: the sets of claimants that can be
- * given away together form a polymatroid, for which the greedy algorithm is optimal.
+ * in turn, the most expensive first. Each gets as many of its x claimants as possible, as long as
+ * one more is left for it. The remaining shortage must be covered by additional units. This is the
+ * cheapest solution: the sets of claimants that can be given away together form a polymatroid, for
+ * which the greedy algorithm is optimal.
  *
  * A matching grows along shortest paths, as many of one length at a time as there are (Dinic's
- * algorithm): from the resource to one of its claimants, to the resource matched with it, to one of
- * that one's claimants, ..., to an unmatched claimant.
+ * algorithm): from the resource to one of its claimants, to the resource matched with that
+ * claimant, to one of the claimants of that resource, and so on, to an unmatched claimant.
  *
  * If there is no path, the resources reached, R, are as tight as possible: |N(R)| - x(R) = 1.
  * Adding R to any J that shares a claimant with it does not make |N(J)| - x(J) larger. So R may be

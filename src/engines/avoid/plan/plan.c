@@ -135,7 +135,7 @@ static gordian_status sort_claims(gordian_plan *plan, const gordian_want *claims
 }
 
 /* Checks that the sum of all claims on each resource still fits into 64 bits when the claims in
- * `scratch` replace those of `process` (PLAN_NONE: of no process). */
+ * `scratch` replace the claims of `process` (PLAN_NONE: are added). */
 static gordian_status check_sums(const gordian_plan *plan, uint32_t process, size_t count,
                                  gordian_error *error)
 {

@@ -100,7 +100,7 @@ gordian_status gordian_plan_read(gordian_plan **out, const gordian_source *sourc
                                  const gordian_allocator *allocator, gordian_error *error)
 {
     struct plan_reader reader = {0};
-    gordian_error own = {0}; /* the place is filled in if there is none yet */
+    gordian_error own = {0}; /* its line and column are filled in below if still unset */
     *out = NULL;
     gordian_status status = gordian_plan_open(&reader.plan, allocator, &own);
     THEN(status, gordian_trace_open(&reader.trace, source, &reader.plan->memory, &own));

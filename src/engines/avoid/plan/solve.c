@@ -37,7 +37,8 @@ static bool work_alloc(struct plan_work *work)
 
 /* ------------------------------------------------------------------ the claims, by resource */
 
-/* The most expensive resource first; of equals the one that was added first. */
+/* Sorts the resources by cost, the most expensive first. Resources of equal cost stay in the order
+ * in which they were added. */
 static bool sort_resources(struct plan_work *work)
 {
     const gordian_plan *plan = work->plan;

@@ -1,7 +1,7 @@
-/* Makes a witness state of processes that can wait for each other for ever, without processes that
- * are not needed. In terms of plan.h: members S, each waiting for w(i). What they may hold of a
- * resource that is waited for is their claims on it minus one for each that waits for it. This must
- * reach its units. What exceeds them is spare. */
+/* Makes a witness: a minimal state of processes that wait for each other forever. In terms of
+ * plan.h, the members are S, and member i waits for w(i). The members may hold their claims on an
+ * awaited resource, minus one unit for each member that waits for it. This sum must be at least the
+ * units of the resource. The excess is spare. */
 #include "engines/avoid/plan/plan.h"
 
 static bool is_witness_member(const struct plan_work *work, uint32_t process)

@@ -50,7 +50,7 @@ struct cost {
 };
 
 struct shape {
-    const struct automaton *automaton; /* that was unfolded */
+    const struct automaton *automaton; /* the automaton that was unfolded */
     uint32_t port_count;
     uint32_t label_words; /* of a label of the shape: bits_words(port_count * (1 + value_bits)) */
     uint32_t state_count;
@@ -128,7 +128,7 @@ gordian_status circuit_note(gordian_circuit *circuit, const char *line, gordian_
 gordian_status circuit_name(gordian_circuit *circuit, const char *text, size_t length,
                             uint32_t *name, gordian_error *error);
 void circuit_boundary(gordian_circuit *circuit, uint32_t name, enum port_direction direction);
-/* Takes ownership of the automaton on success. Its symbols are those of circuit->data. */
+/* Takes ownership of the automaton on success. Its symbols must be from circuit->data. */
 gordian_status circuit_automaton(gordian_circuit *circuit, struct automaton *automaton,
                                  uint32_t *number, gordian_error *error);
 /* Adds an instance of automaton `number` with these names, one per port. If a name occurs twice,

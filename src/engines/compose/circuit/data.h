@@ -59,7 +59,7 @@ struct data {
     uint32_t symbol_count;
     uint32_t *index; /* of a symbol in D, as a value from 1 (guard.h); 0: not in D */
     size_t index_room;
-    uint32_t *domain; /* the symbols of D, in order, then those of cells only */
+    uint32_t *domain; /* the symbols of D, in order, then symbols that only cells have */
     size_t domain_room;
     uint32_t domain_size;
     uint32_t port_size; /* elements of D; set by data_close */

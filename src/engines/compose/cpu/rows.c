@@ -33,7 +33,7 @@ struct delivering {
     bool keep; /* false: count only */
     uint64_t page_states, first;
     struct page *pages; /* two sets of one page per thread */
-    unsigned set;       /* that is being made */
+    unsigned set;       /* the set that is being filled */
     _Atomic uint64_t next;
     _Atomic uint64_t joint; /* counting only: joint firings of the states so far */
 };

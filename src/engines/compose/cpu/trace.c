@@ -1,6 +1,6 @@
 /* The shortest path, in joint firings, to each described deadlock: breadth-first search over the
  * states found. The states of a level are processed in the order of their numbers. So the
- * predecessor of a state is the smallest state of the level before that leads to it, and all
+ * predecessor of a state is the smallest state of the previous level that leads to it, and all
  * engines find the same path. */
 #include "engines/compose/circuit/record_table.h"
 #include "engines/compose/cpu/cpu.h"
@@ -242,7 +242,7 @@ gordian_status cpu_trace(struct cpu *cpu, const struct space *space, const struc
 /* Paths to near deadlocks: explores the states near the initial ones once more and stores the
  * predecessor of each. The states found by the engine need not be sorted for this, nor be on this
  * machine (mpi/), because near states are found from the circuit alone. As above, the states of a
- * level are processed in the order of their numbers, which is that of their words. */
+ * level are processed in the order of their numbers, which is the order of their words. */
 #define NEAR_STATES (1u << 17) /* near: at most this many states ... */
 #define NEAR_STEPS  (1u << 18) /* ... and this many joint firings */
 
@@ -252,7 +252,7 @@ struct nearby {
     struct record_table states;
     uint32_t *before; /* by state: 1 + the predecessor, or 1 + itself */
     size_t before_room;
-    uint32_t from;   /* that is firing; GORDIAN_NONE: initial states are being added */
+    uint32_t from;   /* the state that is firing; GORDIAN_NONE: initial states are being added */
     uint64_t *found; /* deadlocks */
     size_t found_count;
     uint32_t steps;

@@ -11,7 +11,8 @@
 
 /* ------------------------------------------------------------------ counting */
 
-/* In a set that is not closed, joint firings have to be enumerated. Are there too many? */
+/* Checks whether a set that is not closed has too many joint firings to enumerate. Counts as if the
+ * set were closed, which needs no enumeration. */
 static gordian_status too_many(struct compose_device *device, bool *many, gordian_error *error)
 {
     struct compose_counts counts = {0};

@@ -64,9 +64,9 @@ void device_forget(struct compose_device *device);
 /* The number of items that kernels process: words, states or numbers. */
 uint64_t device_items(const struct compose_device *device);
 
-/* Fills result->found with the set's deadlocks of numbers below `below`, as many as the options
- * request, with the paths to them. `deadlocks`: their number. `full`: numbers are those of all
- * combinations. */
+/* Fills result->found with the set's deadlocks whose numbers are below `below`, as many as the
+ * options request, and with the paths to them. `deadlocks`: number of deadlocks. `full`: the
+ * numbers count all combinations. */
 gordian_status device_describe(struct compose_device *device, uint64_t deadlocks, bool full,
                                uint64_t below, gordian_compose_result *result,
                                gordian_error *error);

@@ -162,7 +162,7 @@ uint64_t cells_before(const struct cells *cells, uint64_t state)
 /* ------------------------------------------------------------------ firing */
 
 /* Fires the waiting states of a cell within its word until nothing new is found. Returns all states
- * that fire. *moving: those that fire within the word. */
+ * that fire. *moving: the states that fire within the word. */
 static uint64_t close_cell(struct cells *cells, const struct cells_rules *rules, struct cell *cell,
                            uint64_t *moving)
 {
@@ -187,7 +187,7 @@ static uint64_t close_cell(struct cells *cells, const struct cells_rules *rules,
     return fires;
 }
 
-/* Fires the states into other words. Returns those that fired. */
+/* Fires the states into other words. Returns the states that fired. */
 static uint64_t fire_outer(const struct cells_rules *rules, uint64_t word, uint64_t states,
                            struct cells_box *boxes, cells_hand_on *hand_on, void *context)
 {

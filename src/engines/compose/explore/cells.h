@@ -28,7 +28,7 @@ struct cell_pair {
 
 /* The firings as transformations of words. Constant during the exploration. */
 struct cells_rules {
-    /* That stay within the word, that lead to another one. */
+    /* Firings that stay within the word, and firings that lead to another word. */
     struct compose_word_firing *inner, *outer;
     uint32_t inner_count, outer_count;
     uint32_t owners;
@@ -51,7 +51,7 @@ static inline uint32_t cells_owner(const struct cells_rules *rules, uint64_t wor
 struct cells_box {
     struct cell_pair *pairs;
     uint32_t count, room;
-    uint32_t sifted; /* of them: pairs that have passed the sieve already */
+    uint32_t sifted; /* the first pairs, which have passed the sieve already */
 };
 
 #define CELLS_SIEVE 4096u /* entries of a sieve; a power of two */
@@ -70,7 +70,7 @@ struct cells {
     size_t again_first, again_last, again_room;
     uint64_t states;
     bool no_memory;
-    /* If not NULL: called with new states, returns those that are admitted. */
+    /* If not NULL: called with new states; returns the states that are admitted. */
     uint64_t (*admit)(void *context, uint64_t states);
     void *context;
     uint64_t stuck;          /* deadlocks; every state fires once */

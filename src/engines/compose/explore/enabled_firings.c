@@ -56,7 +56,8 @@ static bool add_listed_firing(struct firing_view *view, size_t i)
     return true;
 }
 
-/* Finds the enabled firings. Checks only those whose lowest moving factor is in the right state. */
+/* Finds the enabled firings. Checks only firings whose lowest moving factor is in the right state.
+ */
 static bool look_up_firings(struct firing_view *view, const uint64_t *state)
 {
     const struct packing *packing = view->packing;

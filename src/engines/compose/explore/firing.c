@@ -59,7 +59,7 @@ gordian_status firing_finder_open(struct firing_finder **out, const gordian_circ
     return GORDIAN_OK;
 }
 
-/* What a transition requires of a port. 0: it does not fire; otherwise 1 + its datum. */
+/* The condition of a transition on a port: 0 if the port must not fire, otherwise 1 + its datum. */
 static uint64_t port_value(const gordian_circuit *circuit, const struct shape *shape,
                            const uint64_t *label, uint32_t port)
 {
@@ -67,7 +67,7 @@ static uint64_t port_value(const gordian_circuit *circuit, const struct shape *s
     return bits_test(label, port) ? 1 + label_bits(label, at, circuit->value_bits) : 0;
 }
 
-/* Undoes what asked[which] has settled. */
+/* Marks the names that asked[which] has settled as open again. */
 static void unsettle_names(struct firing_finder *finder, size_t which)
 {
     const gordian_circuit *circuit = finder->circuit;

@@ -83,7 +83,7 @@ static inline void patches_flip(const struct patch *patches, size_t count, uint6
         state[patches[i].word] ^= patches[i].flip;
 }
 
-/* Of 64 neighbouring states, those whose lowest bits match the condition. */
+/* Returns the set of those among 64 neighbouring states whose lowest bits match the condition. */
 static inline uint64_t packed_places(uint64_t mask, uint64_t value)
 {
     uint64_t places = 0;

@@ -23,8 +23,8 @@ struct reduction {
     struct symmetry symmetry;
     size_t factors;
 
-    /* Firings by (factor, local state): those that need the state, and those that lead to it from
-     * another. */
+    /* Firings by (factor, local state): firings that need the state, and firings that lead to it
+     * from another state. */
     size_t *place_of; /* by factor: index of its state 0 among all local states */
     size_t *needs_first, *makes_first;
     uint32_t *needs, *makes;
@@ -325,7 +325,7 @@ static gordian_status count_new_deadlock(struct reduction *r, const uint32_t *lo
     return GORDIAN_OK;
 }
 
-/* Counts a deadlock and those of its images that have not been counted yet. */
+/* Counts a deadlock and all its images that have not been counted yet. */
 static gordian_status count_images(struct reduction *r, const uint32_t *locals)
 {
     uint32_t next = r->dead.count;
@@ -392,7 +392,7 @@ static gordian_status search_reduced(struct reduction *r)
     gordian_status status = reach_initial_locals(r);
     for (; done < r->states.count && status == GORDIAN_OK && may_go_on(r, done); done++)
         status = expand_reduced(r, done);
-    r->result->states = done; /* those that were expanded */
+    r->result->states = done; /* states that were expanded */
     r->result->engine = "reduced";
     if (status != GORDIAN_STATUS_MEMORY || r->result->deadlocks == 0)
         return status;

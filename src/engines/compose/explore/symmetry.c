@@ -115,8 +115,8 @@ static size_t sort_colours(const struct colours *c, struct colouring *side)
     return classes;
 }
 
-/* Refines the colours until the partition is stable, and the other side, if there is one, equally
- * often. Returns the number of colours; 0: the sides differ. */
+/* Refines the colours of `side` until the partition is stable. Refines `other`, unless it is NULL,
+ * the same number of times. Returns the number of colours, or 0 if the two sides differ. */
 static size_t refine_colours(struct colours *c, struct colouring *side, struct colouring *other)
 {
     size_t classes = sort_colours(c, side), before = 0;
@@ -288,9 +288,9 @@ static bool seek_images_of(struct colours *c, uint32_t fixed)
     return fine;
 }
 
-/* For every class of automata with equal colours: tries to map the first to each other one, and
- * each to the next one. This makes the normalized state the greatest image if all can be exchanged,
- * and if they form a ring. */
+/* For every class of automata with equal colours, tries to map the first automaton to each other
+ * one, and each automaton to the next one. This makes the normalized state the greatest image if
+ * all can be exchanged, and if they form a ring. */
 static bool seek_all_images(struct colours *c)
 {
     uint32_t factors = c->symmetry->factors;

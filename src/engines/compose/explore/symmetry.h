@@ -6,11 +6,11 @@
  * deadlocks to deadlocks. A search may continue from any image of a state instead of the state
  * itself.
  *
- * Candidates come from colour refinement. Two automata have the same colour as long as their
- * firings, and the other automata in these, do not distinguish them. Individualizing an automaton
- * and its image distinguishes others, and so on until every colour is unique. The candidate is then
- * verified on all firings. So hash collisions, limits and the order of the search may lose
- * symmetries, but never add a wrong one.
+ * Candidates come from colour refinement. Two automata have the same colour as long as neither
+ * their firings nor the other automata in these firings distinguish them. Individualizing an
+ * automaton and its image distinguishes others, and so on until every colour is unique. The
+ * candidate is then verified on all firings. So hash collisions, limits and the order of the search
+ * may lose symmetries, but never add a wrong one.
  */
 #pragma once
 
@@ -43,8 +43,8 @@ void symmetry_close(struct symmetry *symmetry);
 
 /* Applies a permutation to a state. */
 void symmetry_apply(const struct symmetry *symmetry, size_t permutation, uint32_t *state);
-/* Normalizes a state: replaces it by greater images until no permutation yields one. Automata that
- * have moved then come first, where a search that follows the first firing continues with them.
+/* Normalizes a state: replaces it by greater images until no permutation yields one. Then automata
+ * that have moved come first, so a search that follows the first firing continues with them.
  * `whose`, unless NULL, becomes the combined permutation: automaton i has the state that whose[i]
  * had. */
 void symmetry_settle(const struct symmetry *symmetry, uint32_t *state, uint32_t *whose);

@@ -12,9 +12,9 @@
 #define PADDING '\t'
 /* The last line of the file of a stopped run. Other tools see a blank line. */
 #define STOPPED_LINE "\t\n"
-/* A graph has an array of its states. To limit it by the size of the file, whatever numbers the
- * file contains, there may be this many states, plus this many per byte. Every transition takes
- * more than one byte, so complete files satisfy this. */
+/* A graph has an array of its states. The size of the file limits this array, independently of the
+ * numbers in the file: there may be this many states, plus this many per byte. Every transition
+ * takes more than one byte, so complete files satisfy this. */
 #define STATES_ANYWAY   (UINT64_C(1) << 20)
 #define STATES_PER_BYTE 16u
 

@@ -494,8 +494,8 @@ static gordian_status mention_graph_labels(struct mentioned *mentioned, const go
     return GORDIAN_OK;
 }
 
-/* All data of the circuit, or those that the labels of a graph have. A single one would not be
- * shown in labels: then there is another that never occurs. */
+/* Writes all data of the circuit, or the data that occur in the labels of a graph. Labels do not
+ * show the datum if there is only one. In that case a second datum is added, which never occurs. */
 static void write_graph_data(const struct mentioned *mentioned, const gordian_circuit *circuit,
                              struct output *out)
 {

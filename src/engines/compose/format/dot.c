@@ -80,8 +80,8 @@ void dot_write_graph(const gordian_graph *graph, const char *title, struct outpu
 
 /* ------------------------------------------------------------------ the circuit */
 
-/* Edges from the factors that write a name to those that read it; without arrows if the direction
- * is not known. */
+/* Writes edges from the factors that write a name to the factors that read it; without arrows if
+ * the direction is not known. */
 static void write_name_edges(const gordian_circuit *circuit, uint32_t name, struct output *out)
 {
     output_format(out, "    n%u [label=\"", name);

@@ -225,7 +225,7 @@ static bool split_bunch(struct refining *refining, uint32_t number, size_t *begi
     return queue_bunch(refining, number);
 }
 
-/* Moves the arcs begin .. end-1, those of the new bunch, to new counters and marks their source
+/* Moves the arcs begin .. end-1, which form the new bunch, to new counters and marks their source
  * states. rest[s]: number of arcs of such a state in the rest of the bunch. */
 static bool count_arcs(struct refining *refining, size_t begin, size_t end, size_t *rest)
 {

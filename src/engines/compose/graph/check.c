@@ -1,5 +1,6 @@
 /* Model checking of CTL: evaluates a formula for all states, from the smallest subformulas up, then
- * finds a path that explains the result. For LTL see ltl_check.c, which uses the evaluated states. */
+ * finds a path that explains the result. For LTL see ltl_check.c, which uses the evaluated states.
+ */
 #include "engines/compose/graph/check.h"
 
 #include "engines/compose/engine/engine.h"
@@ -274,7 +275,7 @@ static bool has_witness_path(const struct check *check, uint32_t number, bool wa
     }
 }
 
-/* If both operands decide the result, explains the one that has a path. */
+/* If both operands decide the result, explains the operand that has a path. */
 static gordian_status explain_pair(struct check *check, const struct formula_node *node,
                                    uint32_t state, bool wanted)
 {

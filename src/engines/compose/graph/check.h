@@ -7,7 +7,7 @@
 struct check {
     const gordian_graph *graph;
     const struct formula *formula;
-    /* by node and state; those of FORMULA_LOCAL are given; NULL: a node about runs */
+    /* by node and state; given for FORMULA_LOCAL; NULL: a node about runs */
     uint8_t **holds;
     size_t *first_before;     /* arcs into state s: before[first_before[s]] .. */
     uint32_t *before;         /* states */

@@ -33,8 +33,8 @@ static gordian_status append_graph(gordian_graph *both, const gordian_graph *gra
     return status;
 }
 
-/* The disjoint union of both graphs. The first left->initial_count initial states are those of
- * `left`. */
+/* The disjoint union of both graphs. The first left->initial_count initial states belong to `left`.
+ */
 static gordian_status unite_graphs(gordian_graph **out, const gordian_graph *left,
                                    const gordian_graph *right, gordian_error *error)
 {
@@ -213,7 +213,7 @@ static bool is_distinguished(const struct rounds *rounds, uint32_t one, const ui
     return true;
 }
 
-/* `one` is not bisimilar to any of `others`: plays against the one that takes the most rounds. */
+/* `one` is not bisimilar to any of `others`: plays against the state that takes the most rounds. */
 static gordian_status distinguish_states(const gordian_graph *both, uint32_t one,
                                          const uint32_t *others, size_t count,
                                          const uint32_t *number, bool left_first,

@@ -149,8 +149,9 @@ static void count_delivered(struct finishing *finishing)
 
 /* ------------------------------------------------------------------ deadlocks */
 
-/* Finds the predecessor of a state: of the steps from the level before, the one from the smallest
- * state with the smallest label. The steps are sorted like this. */
+/* Finds the predecessor of a state. Among the steps from the previous level it is the step from the
+ * smallest state, and among its steps the one with the smallest label. The steps are sorted in this
+ * order. */
 static const struct explicit_step *step_before(const struct finishing *finishing, uint32_t state)
 {
     const struct explicit_product *product = finishing->product;

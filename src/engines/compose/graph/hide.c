@@ -1,6 +1,6 @@
-/* Hides names. For every strongly connected component of hidden steps, from the last one back, the
- * visible steps after its hidden steps are computed once: each component inherits those of its
- * successors. So cycles of hidden steps need no special treatment. */
+/* Hides names. For every strongly connected component of hidden steps, from the last component
+ * backwards, the visible steps after its hidden steps are computed once: each component inherits
+ * the visible steps of its successors. So cycles of hidden steps need no special treatment. */
 #include "engines/compose/circuit/circuit.h"
 #include "engines/compose/graph/components.h"
 #include "engines/compose/graph/graph.h"

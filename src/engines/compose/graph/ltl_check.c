@@ -18,7 +18,7 @@
  * The product of the graph and the automaton of the negated formula. An edge is a step of both. A
  * state without a successor has one edge that fires nothing and stays.
  */
-#define RUNS_STAY UINT32_MAX /* of an edge: a state without a successor stays */
+#define RUNS_STAY UINT32_MAX /* label of the edge of a state without a successor */
 
 struct run_node {
     uint32_t state, at; /* of the graph, of the automaton */
@@ -206,7 +206,7 @@ struct totals {
     uint64_t *fired;          /* names fired by one of the edges */
 };
 
-/* What a cycle does not have yet. */
+/* Conditions that a cycle does not meet yet. */
 struct goal {
     enum { GOAL_NONE, GOAL_UNTIL, GOAL_NAME, GOAL_NODE } kind;
     uint32_t number;

@@ -2,8 +2,8 @@
  * Distributed state space exploration: each rank sends the states of other ranks in batches,
  * without waiting. Ranks of the same machine use shared memory (shared_mailbox.h). The exploration
  * ends when all ranks are idle and two counts in a row find as many batches received as sent. A
- * count is a non-blocking reduction that a rank joins when it is idle; it continues to work
- * meanwhile.
+ * count is a non-blocking reduction. A rank joins it when it is idle, and can continue to work
+ * while the reduction runs.
  */
 #include "engines/compose/mpi/mpi_internal.h"
 #include "engines/compose/mpi/shared_mailbox.h"
@@ -257,8 +257,8 @@ static void report_status(struct exchange *exchange)
 {
     struct job *job = exchange->job;
     uint64_t now = clock_ns(), states = 0, memory = 0;
-    /* Why this rank cannot continue, whatever the others do; GORDIAN_COMPOSE_STOP_COMPLETE: it
-     * can. */
+    /* Returns the reason why this rank cannot continue, or GORDIAN_COMPOSE_STOP_COMPLETE if it can.
+     */
     bool many = job->order.max_states && job->cells.states > job->order.max_states;
     gordian_compose_stop full = job->cells.no_memory ? GORDIAN_COMPOSE_STOP_MEMORY
                                 : many               ? GORDIAN_COMPOSE_STOP_STATES

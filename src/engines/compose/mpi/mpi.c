@@ -32,7 +32,7 @@ struct leader {
     void *context;
 };
 
-/* What rank 0 needs after the counting. */
+/* The states that rank 0 needs after the counting. */
 enum mpi_need { MPI_NEED_NOTHING, MPI_NEED_NUMBERS, MPI_NEED_STATES };
 
 static enum mpi_need what_is_needed(const struct share *share, const struct leader *leader,

@@ -254,9 +254,9 @@ static gordian_status bind_port(void *context, const char *key)
 }
 
 /* Checks the direction of a port. An input port that the body writes, or an output port that it
- * reads, is declared wrongly. Published circuits do that and mean the direction in the body. A
- * reader of a port that is written gets what the outside gets, because nodes replicate their
- * data. */
+ * reads, is declared wrongly. Published circuits contain such declarations and mean the direction
+ * in the body. A reader of a written port gets the same data as the outside, because nodes
+ * replicate their data. */
 gordian_status formals_check_direction(const struct actuals *actuals, const struct set *set,
                                        const char *callee, size_t port, uint8_t direction)
 {

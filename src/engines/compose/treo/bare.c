@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* What the conjuncts of a guard imply for a port. */
+/* The consequence of the conjuncts of a guard for a port. */
 enum implied {
     IMPLIED_NOTHING,
     IMPLIED_FIRES,

@@ -11,7 +11,8 @@ struct filling {
     uint32_t *by_depth;    /* the nodes, outermost first */
     uint32_t *name_of;     /* by node: its name in the circuit; NONE: it needs none */
     uint32_t *next_writer; /* by node: number of its writers so far */
-    uint32_t *writer_name; /* by writer of a node with several: those of node n begin at first[n] */
+    uint32_t *writer_name; /* names of the writers of nodes with several writers; the names for node
+                              n begin at first[n] */
     size_t *first;
     uint32_t *names; /* of the current factor */
     size_t name_room;

@@ -240,7 +240,7 @@ gordian_status value_function(struct treo *treo, uint32_t module, const struct v
 /* treo/bare.c: rules without braces, for automata with at most BARE_PORTS_MAX ports. */
 #define BARE_PORTS_MAX 256u
 #define BARE_OPEN_MAX  12u
-/* Adds the ports that may fire by such a guard, and those that must not. */
+/* Adds the ports that such a guard allows to fire, and the ports that must not fire. */
 void bare_ports(const struct automaton *automaton, uint32_t guard, uint64_t *fires,
                 uint64_t *blocked);
 /* Returns the number of classes of ports that the guard leaves open. */

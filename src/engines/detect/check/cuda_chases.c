@@ -1,5 +1,6 @@
-/* Chases on a GPU: finds the processes that lead to a running one and those that lead into a cycle.
- * This file has the order of the kernels; foundation/gpu/kernels/check/cycles.cu explains them. */
+/* Chases on a GPU: finds the processes that lead to a running one and the processes that lead into
+ * a cycle. This file has the order of the kernels; foundation/gpu/kernels/check/cycles.cu explains
+ * them. */
 #include "engines/detect/check/cuda_job.h"
 #include "foundation/gpu/kernels/check/cycles.h"
 

@@ -361,7 +361,7 @@ static void set_deadlocked(struct check_result *result, uint32_t *list, uint32_t
     result->report.deadlocked_count = count;
 }
 
-/* The same, and finds their parts, if there are any. */
+/* Like the function above, and finds the parts of the dead processes, if there are any. */
 static void find_parts_of_dead(struct cuda_job *job, uint32_t *list, uint32_t count, uint64_t edges)
 {
     struct check_result *result = job->result;
@@ -370,7 +370,8 @@ static void find_parts_of_dead(struct cuda_job *job, uint32_t *list, uint32_t co
     if (count == 0) {
         set_deadlocked(result, list, 0);
     } else if (build_snapshot(&dead) && check_general_within(&dead.snapshot, edges, result)) {
-        /* The parts have the numbers of the dead: replace them by those of the whole snapshot. */
+        /* The parts have the numbers of the dead processes: replace them by the numbers of the
+         * whole snapshot. */
         size_t processes = 0, resources = 0;
         for (size_t i = 0; i < result->report.part_count; i++) {
             processes += result->parts[i].process_count;

@@ -1,7 +1,7 @@
 /*
  * The check of one snapshot on a device: its arrays and the operations on them, so that both
- * methods read as lists of steps. After the first failure all later steps do nothing; the status
- * is that of the failure.
+ * methods read as lists of steps. After the first failure all later steps do nothing, and the
+ * status stays the status of the failure.
  */
 #pragma once
 

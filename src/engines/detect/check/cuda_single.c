@@ -10,7 +10,7 @@ struct single {
     uint32_t count;                     /* processes */
     struct job_chases chases;           /* jump[0] was holder[] */
     gpu_address wait, next;             /* by process */
-    gpu_address smallest_at, start;     /* by piece, and so are those that follow */
+    gpu_address smallest_at, start;     /* by piece, like the members below */
     gpu_address smallest[2], length[2]; /* one is computed from the other */
 };
 
@@ -51,8 +51,8 @@ static uint32_t find_dead(struct single *single)
     return job_select(single->job, chases->flags, 1, 0, chases->list[1], count);
 }
 
-/* There are few pieces where cycles are long, and none where no process is dead, so these arrays
- * are only as large as needed. */
+/* Allocates the arrays by piece after the pieces have been counted. If cycles are long there are
+ * few pieces, and if no process is dead there are none. */
 static void make_piece_arrays(struct single *single, uint32_t pieces)
 {
     const size_t each = ((size_t)pieces * sizeof(uint32_t) + 255) & ~(size_t)255;

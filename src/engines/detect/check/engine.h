@@ -45,8 +45,8 @@ gordian_model check_model(const gordian_snapshot *snapshot);
  * depend on their number. Returns false if out of memory; the result is then unchanged. */
 bool check_single(const gordian_snapshot *snapshot, unsigned threads, struct check_result *result);
 bool check_general(const gordian_snapshot *snapshot, unsigned threads, struct check_result *result);
-/* The same for a snapshot of the dead of a larger one with that many edges, which limit the work of
- * splitting them; 0: its own. */
+/* Like check_general, for a snapshot of the dead processes of a larger snapshot. The number of
+ * edges of the larger snapshot limits the work of splitting; 0: use the edges of this snapshot. */
 bool check_general_within(const gordian_snapshot *snapshot, uint64_t edges,
                           struct check_result *result);
 

@@ -12,10 +12,10 @@
  *
  * The parts. Each round takes the strongly connected components of the processes left over, keeps
  * the edges inside them, and assumes that all processes outside have finished. A component in which
- * that meets no wish is a part. In every other component the reduction goes on, and the next round
- * takes the processes left over. Multi-unit snapshots and those with one unit of every resource
- * need one round. A mixture of both can be constructed to need many; REFINE_EFFORT keeps the whole
- * linear.
+ * this assumption meets no wish is a part. In every other component the reduction goes on, and the
+ * next round takes the processes left over. Multi-unit snapshots and those with one unit of every
+ * resource need one round. A mixture of both can be constructed to need many rounds. REFINE_EFFORT
+ * keeps the total work linear.
  */
 #include "engines/detect/check/general.h"
 
@@ -23,8 +23,8 @@
 
 /* Limit of the work: this many edges visited for every edge of the graph, and REFINE_FLOOR more, so
  * that small snapshots are always split completely. Beyond it, a group of processes left over is
- * reported as one part: it cannot be reduced whatever other processes do, but might be split
- * further. */
+ * reported as one part: nothing that other processes do can reduce it, but it might be possible to
+ * split it further. */
 #define REFINE_EFFORT 64
 #define REFINE_FLOOR  (UINT64_C(1) << 22)
 

@@ -25,7 +25,7 @@ struct general {
     uint64_t *units;        /* by edge; NULL: one each */
 
     uint64_t *free;  /* by resource */
-    uint32_t *ready; /* processes that can finish, each once in all; the first `done` have */
+    uint32_t *ready; /* processes that can finish, each once; the first `done` have finished */
     uint32_t ready_count, done;
 
     struct scc scc;
@@ -51,8 +51,8 @@ struct general {
 struct general_share {
     uint32_t ready[READY_OWN]; /* processes that can finish */
     uint32_t count;
-    uint32_t edges;        /* of its nodes; later: before them */
-    size_t dead, finished; /* likewise, its processes */
+    uint32_t edges;        /* edges of its nodes; later: edges of the nodes before them */
+    size_t dead, finished; /* dead and finished processes among its own; later: before its own */
 };
 
 static inline uint64_t edge_units(const struct general *general, uint32_t edge)

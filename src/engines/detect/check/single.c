@@ -171,7 +171,7 @@ enum fate {
     ALIVE,
     DEAD,
     DEFERRED,  /* leads to where another member was under way */
-    UNDER_WAY, /* on the present walk; of member 1: one more, ... */
+    UNDER_WAY, /* UNDER_WAY + m: on the current walk of member m */
 };
 
 /* Marks a chase as passed on a walk. Returns false if it has another mark. */
@@ -187,9 +187,9 @@ static inline bool pass_chase(struct single *single, uint32_t chase, uint8_t min
     return true;
 }
 
-/* Follows chase after chase from `from` to one whose fate is known, or back to where the walk has
- * been: a cycle. All chases on the way share that fate. Where the walk meets another member's, the
- * decision is deferred. */
+/* Follows chase after chase from `from`, until it reaches a chase whose fate is known or one that
+ * this walk has visited, which is a cycle. All chases on the way share this fate. If the walk meets
+ * the walk of another member, the decision is deferred. */
 static void settle_chase(struct single *single, unsigned member, uint32_t from)
 {
     struct share *share = &single->shares[member];
@@ -296,7 +296,7 @@ static inline bool leads_into_cycle(const struct single *single, uint64_t proces
     return bits_test(single->dead, single->next[process] & ~CHASED);
 }
 
-/* From here on next[] of the dead is NONE, that of others anything else. */
+/* From here on next[] is NONE for a dead process, and any other value for the others. */
 static void count_share_dead(void *context, unsigned member)
 {
     struct single *single = context;
@@ -325,7 +325,7 @@ static void write_share_dead(void *context, unsigned member)
 static bool list_dead(struct single *single)
 {
     struct check_result *result = single->result;
-    /* Count the dead: all, and for each member those that earlier members have found. */
+    /* Count the dead: the total, and for each member the number that earlier members have found. */
     size_t count = 0;
     if (single->group.members > 1 && single->circular.count > 0)
         single_do(single, count_share_dead);

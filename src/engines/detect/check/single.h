@@ -44,12 +44,12 @@ struct chase_list {
 /* A member's own data. */
 struct share {
     struct chase *block;        /* being filled */
-    uint32_t chase, block_end;  /* the next number in it, and the one past its last */
+    uint32_t chase, block_end;  /* the next number in the block, and the end of its numbers */
     uint32_t from, until;       /* processes that it searches for starting points */
     struct chase_list circular; /* a chase of every cycle it found */
     struct chase_list deferred; /* first chases of walks that met another member's */
-    size_t dead;                /* dead processes that it found; later: those before its own */
-    size_t parts, length;       /* cycles and their processes, likewise */
+    size_t dead;          /* dead processes that it found; later: dead processes before its own */
+    size_t parts, length; /* cycles and their processes; later: those before its own */
     bool no_memory;
     char apart[128]; /* no two members write to the same cache line */
 };

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define PIECES 64 /* that a member takes at a time */
+#define PIECES 64 /* number of pieces that a member takes at a time */
 #define CYCLES 16
 
 /* A cycle's piece on chase `into` runs from where its predecessor met it to where it ended. */
@@ -104,7 +104,7 @@ static void walk_pieces(void *context, unsigned member)
             struct walker *walker = &walkers[i];
             walker->at = holder[walker->resource];
             if (walker->at == walker->piece->stop && !begin_piece(single, walker, &supply)) {
-                *walker = walkers[--count]; /* which has not had its turn either */
+                *walker = walkers[--count]; /* the moved walker has not had its turn either */
                 continue;
             }
             __builtin_prefetch(&wait[walker->at]);
@@ -161,7 +161,7 @@ static void file_cycles(void *context, unsigned member)
 }
 
 /* The dead are processed in order, so the parts are sorted by smallest process. First each member
- * counts those of its own dead. */
+ * counts the cycles of its own dead processes. */
 static void count_cycles_of_share(void *context, unsigned member)
 {
     struct single *single = context;

@@ -81,7 +81,7 @@ static gordian_status load_lists(gordian_snapshot *snapshot, struct packed_file 
 struct loading {
     gordian_snapshot *snapshot;
     struct packed_file *file;
-    uint64_t next; /* piece; those of the holds come first */
+    uint64_t next; /* next piece; the pieces of the holds come first */
     uint64_t hold_pieces, pieces;
     pthread_mutex_t lock; /* protects what follows */
     gordian_status status;

@@ -12,8 +12,8 @@
  *      places, so that many threads touch their memory first;
  *   4. each thread puts the holds and waits of its piece in their places.
  *
- * The threads wait for each other between the steps. So the ids, and everything else, are those
- * that one thread would give.
+ * The threads wait for each other between the steps. So the ids, and everything else, are the same
+ * as with one thread.
  *
  * This is for plain files: resources of one unit and one holder each, processes that wait for at
  * most one resource. If a file has anything else, or an error, the result is dropped and one thread
@@ -43,7 +43,7 @@ struct piece {
     uint8_t *ops; /* by line: GORDIAN_OP_HOLD, _WAIT, or 0: a resource is declared */
     struct names_query *queries[NAME_KINDS]; /* by line; once looked up, the id is the answer */
     struct sharded_interner_name *sorted[NAME_KINDS]; /* by shard, and by line within it */
-    uint32_t *answers[NAME_KINDS];                    /* to those; written by other threads */
+    uint32_t *answers[NAME_KINDS]; /* the answers to `sorted`; written by other threads */
     uint32_t ends[NAME_KINDS][SHARDED_INTERNER_SHARDS];
     uint32_t fresh_of[NAME_KINDS]
                      [SHARDED_INTERNER_SHARDS]; /* names met first here; written by other threads */
@@ -62,8 +62,8 @@ struct parallel_reading {
     struct piece *pieces; /* one for each thread */
     struct thread_pool *workers;
     unsigned next_shard; /* the next shard to be looked up in this round */
-    /* Each is written in some steps and read only after others, so all threads see the same: is
-     * this no plain file? did memory run out? */
+    /* Errors: the file is not plain, or memory ran out. Each flag is written in some steps and read
+     * only after other steps, so all threads read the same value. */
     bool odd_lines, odd_names, odd_room;
 };
 

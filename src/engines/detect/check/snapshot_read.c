@@ -261,7 +261,7 @@ static gordian_status read_in_parallel(struct reading *reading, const struct sou
         return GORDIAN_STATUS_END;
     gordian_status status = snapshot_read_parallel(reading->snapshot, reading->names, file, &split,
                                                    &reading->snapshot->memory);
-    if (status == GORDIAN_OK) /* it has been read */
+    if (status == GORDIAN_OK) /* the file has been read to its end */
         lseek(file->fd, (off_t)file->end, SEEK_SET);
     return status;
 }

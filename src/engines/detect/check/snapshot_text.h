@@ -27,7 +27,7 @@ gordian_status check_open_file(const char *path, int *fd, gordian_error *error);
 gordian_status snapshot_read_piece(gordian_snapshot **out, gordian_names **names,
                                    const gordian_source *source, gordian_error *error);
 
-/* How many threads read, and pieces of how many bytes. */
+/* The number of threads that read, and the size of a piece in bytes. */
 struct snapshot_split {
     unsigned threads;
     size_t piece;

@@ -271,7 +271,7 @@ static bool cuda_osdda_settle(void *state)
     while (o->released_count) {
         uint32_t resource = o->parts.released[--o->released_count];
         if (o->rag->holder[resource] != NONE)
-            continue; /* it was handed over */
+            continue; /* the resource was handed over */
         if (!service_post(o->service, OSDDA_RELEASE, o->releaser, resource, 0))
             return false;
     }

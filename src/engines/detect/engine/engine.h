@@ -21,7 +21,7 @@
 #include "foundation/base/engine.h"
 
 struct detect_engine {
-    struct engine about; /* a problem is a model: const gordian_model * */
+    struct engine about; /* the problem to support is a model: const gordian_model * */
 
     /* The graph outlives the engine, which reads it. Only `sparse` also writes the fields of its
      * records that engines/rag/rag.h reserves for the engine. */

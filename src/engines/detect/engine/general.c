@@ -14,8 +14,8 @@
  *     fit without the requester are put off; they follow right behind it.
  *   - If it never fits, it is dead, and so are those that could not finish without it.
  *
- * The dead form a second list. It shrinks only when one of them ends its wait or exits. Those that
- * can then finish after all processes in the order join its end.
+ * The dead form a second list. It shrinks only when one of them ends its wait or exits. Dead
+ * processes that can then finish after all processes in the order are appended to it.
  */
 #include "engines/detect/engine/sparse.h"
 #include "foundation/base/bits.h"
@@ -112,9 +112,9 @@ static bool fits_in_the_end(struct sparse *sparse, uint32_t process)
     return true;
 }
 
-/* Walks the order once from `*start`. A process that fits finishes and moves in front of those that
- * do not. *start becomes the first of those (or ORDER). Stops when `process` fits and puts it
- * there. */
+/* Walks the order once from `*start`. A process that fits finishes and moves in front of the
+ * processes that do not fit. *start becomes the first process that does not fit, or ORDER. Stops
+ * when `process` fits and puts it there. */
 enum round { PLACED, PROGRESS, STUCK };
 
 static enum round walk_round(struct sparse *sparse, uint32_t process, bool hopeless,
@@ -146,8 +146,9 @@ static enum round walk_round(struct sparse *sparse, uint32_t process, bool hopel
 }
 
 /* Finds the place of `process` in the order, or declares dead the processes that cannot finish
- * without it. With `hopeless` it is known never to fit. Processes put off before its place can
- * finish behind it: they could while it still ran, with less released. */
+ * without it. `hopeless`: it is known that the process never fits. Processes put off before its
+ * place can finish behind it, because they could finish while it still ran, when fewer units were
+ * released. */
 static bool walk_order(struct sparse *sparse, uint32_t process, bool hopeless)
 {
     struct general_state *general = &sparse->general;

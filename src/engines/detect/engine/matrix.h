@@ -10,7 +10,7 @@
  *                 its path leads into a cycle
  *     SP[p]       LMDDA: p runs
  *
- * These definitions hold after every event. To judge an event then takes one look: in OSDDA a
+ * These definitions hold after every event. So an event is judged by one lookup: in OSDDA a
  * deadlock is "Sink[q] is the requester", in LMDDA "the requester is the only running process that
  * q reaches". The work is in updating the matrices: whole rows are combined, many words at a time
  * (SIMD), and rows are laid out for that.
@@ -112,7 +112,7 @@ struct matrix_engine {
     uint32_t released_count, releaser;
     uint32_t *todo; /* capacity: every resource; see osdda_cancel */
 
-    bool stale; /* LMDDA: this event has removed an edge, so RP has to be recomputed */
+    bool stale; /* LMDDA: the current event has removed an edge, so RP has to be recomputed */
 };
 
 /* The hooks of the two methods, and the functions that fill new matrices. */

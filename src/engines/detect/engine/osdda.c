@@ -4,7 +4,7 @@
  * A resource has one holder and a process waits for one resource, so one path leads from every
  * resource. It ends in a running process (the sink) or in a cycle. A running process is the end of
  * every path that leads to it. When it blocks, the path of the resource it waits for is appended to
- * all of those; when it is served, that path is cut off again.
+ * all these paths. When it is served, the appended path is removed again.
  *
  * The papers stop at the first deadlock. Here deadlocks stay: rows that lead into a cycle have no
  * sink. A wait may also end in the middle of a path.
@@ -33,7 +33,7 @@ static void move_sink(struct matrix_engine *e, uint32_t row, uint32_t from, uint
         bit_set(&e->sink, row, to);
 }
 
-/* Appends the path of `next` to that of `row`, which ends in `process`. */
+/* Appends the path of `next` to the path of `row`, which ends in `process`. */
 static void append_row_path(struct matrix_engine *e, uint32_t row, uint32_t process, uint32_t next,
                             uint32_t next_sink)
 {

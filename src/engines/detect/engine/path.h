@@ -35,7 +35,7 @@
 /* Chains up to this length are followed without pointers. */
 #define PATH_SHORT 32
 
-/* As a process's .mark: it closed a deadlock, and walks end there. */
+/* Value of a process's .mark: the process closed a deadlock, and walks end there. */
 #define PATH_CLOSING UINT32_MAX
 
 /* A pointer to another tower, as that was when the pointer was set. */
@@ -55,7 +55,7 @@ struct path_tower {
 struct path_index {
     struct rag *graph;
     uint32_t closing; /* how many processes are marked PATH_CLOSING */
-    uint32_t *towers; /* one after another; .path of a process is the place of its own */
+    uint32_t *towers; /* stored one after another; .path of a process is the offset of its tower */
     uint32_t tower_used, tower_room;
 };
 

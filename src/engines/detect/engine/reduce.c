@@ -78,7 +78,7 @@ static void finish_reduced(struct reduce *reduce, uint32_t process)
     }
 }
 
-/* Runs the whole reduction; `dead` becomes the set of those left over. */
+/* Runs the whole reduction; `dead` becomes the set of the processes left over. */
 static void reduce_settle(void *engine)
 {
     struct reduce *reduce = engine;
@@ -130,7 +130,7 @@ static bool is_hopeless(const struct reduce *reduce, uint32_t process)
 static gordian_outcome reduce_block(void *engine, uint32_t process)
 {
     struct reduce *reduce = engine;
-    bool doomed = is_hopeless(reduce, process); /* because of those dead before this event */
+    bool doomed = is_hopeless(reduce, process); /* because of earlier dead processes */
     reduce_settle(reduce);
     if (!bits_test(reduce->dead, process))
         return GORDIAN_OUTCOME_BLOCKED;

@@ -1,4 +1,4 @@
-/* What the engines on CPU threads do first and last, in one place. */
+/* The first and the last steps that all engines on CPU threads share. */
 #pragma once
 
 #include "engines/makespan/anneal/run_state.h"

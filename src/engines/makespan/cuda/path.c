@@ -20,14 +20,14 @@ struct path {
     gordian_status status;
     uint32_t ids[SWEEP_RUNS];  /* the state */
     uint32_t gone[SWEEP_RUNS]; /* in the step: local states before other warps arrive */
-    uint32_t next[SWEEP_RUNS]; /* and after */
-    uint32_t value;            /* that the next state must have */
+    uint32_t next[SWEEP_RUNS]; /* in the step: local states after other warps have arrived */
+    uint32_t value;            /* the value that the next state must have */
     struct path_warp *warps;
     uint8_t *order;
     uint32_t entries;
 };
 
-/* What remains to be distributed over the runs from one on, as in
+/* The work that remains to be distributed over a run and all later runs, as in
  * foundation/gpu/kernels/makespan/makespan_sweep.cu. */
 struct path_rest {
     uint64_t index;
@@ -185,8 +185,9 @@ gordian_status path_find(const struct sweep_tables *tables, path_reader *read_va
             break;
         }
         /* The entries of the cycle. Later runs come first, so that a warp that enters a run does
-         * not run twice. Within a run, warps that leave it come first, then those with more and
-         * more instructions left: as many as arrive where there would be too few otherwise. */
+         * not run twice. Within a run, warps that leave it come first, then warps in ascending
+         * order of the instructions left: as many as needed to reach the numbers of the next state.
+         */
         for (uint32_t r = path.tables->run_count; r-- > 0;) {
             const struct run_tables *run = &path.tables->runs[r];
             uint32_t id = path.ids[r], gone = path.gone[r];

@@ -137,7 +137,7 @@ static gordian_status launch_sweep(struct sweep *sweep, const char *kernel, uint
     return gpu_launch(sweep->gpu, &launch, error);
 }
 
-/* Sorts by counting, with counters on both sides. */
+/* Counting sort of the states, with counters on the host and on the device. */
 static gordian_status sort_by(struct sweep *sweep, uint32_t *counts, uint32_t buckets,
                               gordian_error *error)
 {

@@ -8,10 +8,10 @@
  *   lossless: the warp that leaves is always the most advanced one. In a step in which none leaves,
  *   it is best to advance the most advanced warp that is not at its last instruction, because then
  *   as many warps as possible are ready to leave.
- * - work: the instructions left to all of them together. A step may do whatever it could do to some
- *   warps with that sum.
- * - largest: the same, and the most that one of them has left.
- * - full: how many have 1, 2, 3, ... left: lossless.
+ * - work: the instructions left to all of them together. A step is allowed if it is possible for
+ *   any set of warps with this sum.
+ * - largest: the same sum, and the largest number of instructions left to one warp.
+ * - full: how many warps have 1, 2, 3, ... instructions left. This is lossless.
  *
  * In a coarser representation every real step is still possible. So the longest path is an upper
  * bound of the longest schedule, and the shortest path a lower bound of the shortest. With packed
@@ -51,7 +51,7 @@ struct run_tables {
     struct local_run local;
     uint32_t *base; /* warps + 2 */
     uint32_t *warps, *first, *arrive;
-    uint32_t *work; /* left, including that of later runs */
+    uint32_t *work; /* work left, including the work of later runs */
     uint64_t *options;
     uint32_t ids;
     uint64_t option_count;
@@ -62,7 +62,7 @@ struct run_tables {
 struct sweep_tables {
     gordian_allocator memory;
     const struct makespan_model *model; /* owned by the caller */
-    bool lossless;                      /* the length of a path is that of a schedule */
+    bool lossless;                      /* every path has the length of a schedule */
     struct run_tables runs[SWEEP_RUNS];
     uint32_t run_count;
     /* As in struct sweep_system. */

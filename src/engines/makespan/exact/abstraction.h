@@ -16,9 +16,9 @@
  * path at most as long as the shortest schedule (table.h).
  *
  * For a block of a type with one unit, alone in its pool, the abstraction is lossless. Only one of
- * its warps runs in a cycle. If that is always the furthest one that stays in the block, then
- * whatever any other choice allows later is possible as well. So (warps, work left) describes the
- * block completely, and the search (expand_body.h) follows only those choices.
+ * its warps runs in a cycle. If this is always the most advanced warp that stays in the block, then
+ * everything that any other choice allows later is possible as well. So (warps, work left)
+ * describes the block completely, and the search (expand_body.h) follows only those choices.
  *
  * States are numbered. States with the same numbers of warps form a *box*, in which the works of
  * the pools are independent of each other. Boxes are ordered by their numbers of warps, and within

@@ -1,8 +1,8 @@
 /*
  * The states of largest.h that may still lead to a better result than the best known, each with the
- * best remainder. A search through real states visits only those that one of these states
- * represents. Where sums allow a hundred million real states and only some thousand candidates are
- * left, that makes the search short.
+ * best remainder. A search through real states visits only real states that one of these
+ * represents. This makes the search short where sums allow a hundred million real states but only
+ * some thousand candidates are left.
  */
 #pragma once
 

@@ -2,9 +2,10 @@
  * The exact engine: it narrows the interval until the bounds meet. It is a branch and bound method.
  *
  * Simulated annealing finds schedules for one end. Tables (table.h) give bounds for the other:
- * first those of coarse abstractions, then of finer ones, each several times as large as the one
- * before. After the table of whole runs, a sweep goes through what the table leaves of finer states
- * (largest.h). If few of these remain, a depth-first search visits only them (candidates.h).
+ * first tables of coarse abstractions, then of finer ones, each several times as large as the
+ * previous one. After the table of whole runs, a sweep goes through the finer states (largest.h)
+ * that the table has not excluded. If few of these remain, a depth-first search visits only them
+ * (candidates.h).
  *
  * Between two tables the search (search.h) runs, with about as much work as the next table needs.
  * It starts with a depth-first search for a schedule that reaches the bound, and then sweeps
@@ -166,7 +167,7 @@ static struct search search_of(struct proof *proof)
                            proof->job.meter.memory, proof->candidates};
 }
 
-/* Computes a bound between that of the table and the exact value, then searches depth first through
+/* Computes a bound between the table's bound and the exact value, then searches depth first through
  * the states that the bound leaves. Each search has at most `most` states. */
 static gordian_status tighten_bound(struct proof *proof, uint64_t most, gordian_error *error)
 {
@@ -213,7 +214,8 @@ static gordian_status find_schedule(struct proof *proof, uint64_t most, gordian_
 
 /* ------------------------------------------------------------------ refinement */
 
-/* Opens the first abstraction: that of the runs or, if it has very many states, a coarser one. */
+/* Opens the first abstraction: the abstraction by runs or, if it has very many states, a coarser
+ * one. */
 static gordian_status open_first_abstraction(struct proof *proof, struct abstraction **out,
                                              gordian_error *error)
 {

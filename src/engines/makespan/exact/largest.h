@@ -1,5 +1,5 @@
 /*
- * States that are finer than those of the tables and coarser than real ones.
+ * States that are finer than the states of the tables and coarser than real states.
  *
  * A run has the number of its warps, the number of instructions they have left together and, if its
  * type has several units, the largest number that one of them has left. The sums alone lose that
@@ -17,13 +17,14 @@ struct largest_run {
     uint32_t warps, work, largest; /* largest: 0 without warps */
 };
 
-/* Of a run: warps that run, and those among them that leave it. */
+/* A step of a run: the number of its warps that execute an instruction, and how many of these leave
+ * the run. */
 struct largest_step {
     uint32_t starts, leaves;
 };
 
-/* Bit positions of a run's numbers in a word. Work is stored less one instruction per warp, and the
- * largest less 1. */
+/* Bit positions of a run's numbers in a word. The work is stored minus one instruction per warp,
+ * and the largest remainder minus 1. */
 struct largest_field {
     uint32_t warps_at, warps_bits, work_at, work_bits, largest_at, largest_bits;
 };
@@ -36,10 +37,10 @@ struct largest_layout {
 void largest_lay_out(struct largest_layout *layout, const struct makespan_model *model);
 
 /* Returns whether some warps allow this step, with any largest remainder afterwards or with the
- * given one. Warps that leave have 1 left, others that run have 2 or more, and those that do not
- * run have 1 or more. The largest remainder stays if a warp that has it does not run; all the
- * others are unconstrained then. It falls by one if all warps that have it run. Every sum between
- * the limits is possible. */
+ * given one. Warps that leave have 1 instruction left, other warps that run have 2 or more, and
+ * warps that do not run have 1 or more. The largest remainder stays if a warp that has it does not
+ * run; all the others are unconstrained then. It falls by one if all warps that have it run. Every
+ * sum between the limits is possible. */
 static inline bool largest_may_be(const struct largest_run *run, const struct largest_step *step,
                                   uint32_t largest)
 {

@@ -167,8 +167,8 @@ static bool NAME(can_start)(const struct NAME(expansion) * x, uint32_t wanted)
     return most >= wanted;
 }
 
-/* Chooses how many warps of each filled run from `at` on start and stay in it; the leaving ones are
- * chosen already. */
+/* Chooses, for each filled run from `at` on, how many of its warps start and stay in it. The warps
+ * that leave have been chosen before. */
 static void NAME(choose_stays)(struct NAME(expansion) * x, uint32_t at, uint32_t left)
 {
     if (x->quit || !NAME(can_start)(x, left))

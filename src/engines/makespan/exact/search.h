@@ -39,15 +39,15 @@ struct search {
 /* Returns the bits of a word for the state and a time: 64, 128, or 0: too large. */
 unsigned search_bits(const struct makespan_model *model);
 
-/* Looks for a result better than that of the watch, and moves the other end of the watch's interval
- * during the sweep. *value: the best makespan if it is better than that of the watch, else 0.
- * GORDIAN_STATUS_END: more than `most` states (0: no limit), out of memory, or stopped by the
- * watch; only the watch's interval is known then. */
+/* Looks for a result better than the watch's result, and moves the other end of the watch's
+ * interval during the sweep. *value: the best makespan if it is better than the watch's result,
+ * else 0. GORDIAN_STATUS_END: more than `most` states (0: no limit), out of memory, or stopped by
+ * the watch; only the watch's interval is known then. */
 gordian_status search_sweep(const struct search *search, uint64_t most, uint32_t *value,
                             gordian_error *error);
 
-/* The same through the states of largest.h, of which there are fewer: moves the other end of the
- * watch's interval to the best bound, and finds no schedule. The table must be one of whole
+/* Like the sweep above, through the states of largest.h, which are fewer: moves the other end of
+ * the watch's interval to the best bound, and finds no schedule. The table must be one of whole
  * runs. */
 gordian_status search_tighten(const struct search *search, uint64_t most, gordian_error *error);
 /* Returns whether search_tighten is possible. */

@@ -251,8 +251,8 @@ static bool sort_levels(struct levels *levels, const struct abstraction *abstrac
     return true;
 }
 
-/* Member 0, while the others wait: if only some levels are kept, allocates the next one and frees
- * the one that is not needed any more. */
+/* Called by member 0 while the others wait. If only some levels are kept, allocates the next level
+ * and frees the level that is no longer needed. */
 static void prepare_level(struct build *build, size_t level)
 {
     const struct levels *levels = &build->levels;

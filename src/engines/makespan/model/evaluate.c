@@ -22,7 +22,8 @@ struct cells {
     bool wide;                           /* lanes of two bytes */
     uint64_t *starts;                    /* [types + 1][words], the last ones for all types */
     uint64_t none[MAKESPAN_TYPES + 1];   /* words of cycles without starts */
-    uint64_t counts[MAKESPAN_TYPES + 1]; /* all ones; 0: never full, need not count */
+    uint64_t counts[MAKESPAN_TYPES + 1]; /* mask of all ones; 0: the type's capacity is never
+                                            reached, so it is not counted */
 };
 
 struct evaluator {
@@ -133,8 +134,8 @@ static inline uint64_t free_lanes(const uint64_t *starts, const uint64_t *all, u
            (kind.wide ? TOPS_WIDE : TOPS_NARROW);
 }
 
-/* Finds the first word, from that of the cycle `from` on, with free capacity for the type. Returns
- * its free lanes by their highest bits. */
+/* Finds the first word with free capacity for the type, starting at the word of the cycle `from`.
+ * Returns its free lanes by their highest bits. */
 static inline uint64_t find_free_lanes(struct cells *cells, uint32_t type, uint32_t from,
                                        uint32_t *word, struct kind kind)
 {
@@ -316,8 +317,8 @@ uint32_t evaluator_makespan(const struct evaluator *evaluator)
 
 /* ------------------------------------------------------------------ windows */
 
-/* Returns the first cycle that a window starting at entry `first` may use: that of the entry
- * before. */
+/* Returns the first cycle that a window starting at entry `first` may use: the cycle of the
+ * previous entry. */
 static uint32_t base_of(const struct evaluator *evaluator, uint32_t first)
 {
     return first ? evaluator->cycles[first - 1] : 0;

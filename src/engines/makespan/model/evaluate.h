@@ -2,12 +2,12 @@
  * Fast evaluation of the makespan of orders, from scratch and incrementally.
  *
  * An evaluator holds a current order, sorted by cycle, and computes the makespan of orders that
- * differ from it in one window. Because entries are sorted by cycle, all cycles before that of the
- * entry in front of the window are complete: nothing will ever fit into them again. So the
+ * differ from it in one window. Because entries are sorted by cycle, all cycles before the cycle of
+ * the entry in front of the window are complete: nothing will ever fit into them again. So the
  * evaluation starts at the window, with only the progress of the warps and one partly filled cycle.
- * It also ends early. If, where the current schedule begins a cycle, no placed entry leaves a gap
- * that a remaining warp could use, the rest of the schedule is the old one, shifted by a number of
- * cycles.
+ * It also ends early. Suppose that the placed entries leave no gap that a remaining warp could use,
+ * at a place where the current schedule begins a cycle. Then the rest of the schedule is the old
+ * one, shifted by a number of cycles.
  *
  * Both methods count starts in bytes, eight cycles per word, and find the earliest cycle that fits
  * with a bit scan. (schedule_build is the simple version.)
@@ -26,9 +26,9 @@ void evaluator_close(struct evaluator *evaluator); /* accepts NULL */
 uint32_t evaluator_scratch(struct evaluator *evaluator, const uint8_t *order, uint32_t *cycles);
 
 /* The published method. The current order does not change, and its cycles (the paper's warp cycle
- * string) are reused for the entries with which a candidate begins identically: these are not
- * placed again. `common`: their number, 0 for the first order of a chain. evaluator_keep_plain
- * makes the last candidate the current order. Do not combine these two with set, try and keep. */
+ * string) are reused for the common first entries of a candidate, which are not placed again.
+ * `common`: their number, 0 for the first order of a chain. evaluator_keep_plain makes the last
+ * candidate the current order. Do not combine these two with set, try and keep. */
 uint32_t evaluator_try_plain(struct evaluator *evaluator, const uint8_t *order, uint32_t common);
 void evaluator_keep_plain(struct evaluator *evaluator);
 

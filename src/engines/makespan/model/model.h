@@ -76,7 +76,7 @@ gordian_status model_open(struct makespan_model **out, const gordian_makespan_pr
 void model_close(struct makespan_model *model); /* accepts NULL */
 
 /*
- * Bounds that hold for every schedule, in closed form (bounds.c).
+ * Closed-form bounds that hold for every schedule (bounds.c).
  *
  * Worst case: consider the warp that ends last. In a cycle in which it does not run, other warps
  * use all units of its next type, or all schedulers. So the number of such cycles is at most what

@@ -41,9 +41,9 @@ gordian_status schedule_canonical(const struct makespan_model *model, uint8_t *o
                                   uint32_t *cycles);
 
 /* Checks that this is a work-conserving schedule of this makespan. It shares no code with the
- * functions that build schedules (relax/schedule_check.c). It checks precedence, the capacities of
- * every type and in all, at most one instruction of a warp per cycle, and that no warp waits that
- * could have run. `why`, if not NULL, gets the first error. Returns GORDIAN_STATUS_MEMORY if memory
- * runs out, and GORDIAN_STATUS_INPUT if the schedule is wrong. */
+ * functions that build schedules (relax/schedule_check.c). It checks precedence, the capacity of
+ * every type and the total capacity, that a warp runs at most one instruction per cycle, and that
+ * no warp waits although it could have run. `why`, if not NULL, gets the first error. Returns
+ * GORDIAN_STATUS_MEMORY if memory runs out, and GORDIAN_STATUS_INPUT if the schedule is wrong. */
 gordian_status schedule_check(const struct makespan_model *model, const uint8_t *order,
                               const uint32_t *cycles, uint32_t makespan, gordian_error *why);

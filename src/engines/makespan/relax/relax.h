@@ -33,7 +33,7 @@
 
 /* A string of warps, and the pieces that are left out. */
 struct relax_plan {
-    uint8_t *order; /* model->work entries; those of a warp beyond its last piece have no effect */
+    uint8_t *order; /* model->work entries; entries beyond a warp's last piece have no effect */
     uint8_t *skips; /* [warp][piece]: whether it is left out */
 };
 

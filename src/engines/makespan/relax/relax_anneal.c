@@ -151,8 +151,8 @@ static void run_chain(struct relax_chain *chain, uint64_t number, uint64_t steps
     uint64_t begin = clock_ns(), slice = SLICE / chain->model->work + 1;
     uint32_t start =
         chain_start(anneal_temperature(chain->options), chain->options->published, number);
-    /* Some chains start without leaving out a piece, some leave out all optional ones, and some a
-     * random choice. */
+    /* Some chains start with all pieces, some leave out all optional pieces, and some leave out a
+     * random choice of them. */
     const struct makespan_model *model = chain->model;
     anneal_begin(model, chain->options, number, &chain->random, chain->candidate.order);
     memset(chain->candidate.skips, 0, model->work);

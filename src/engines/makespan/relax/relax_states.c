@@ -1,11 +1,11 @@
 /*
  * Enumerates all reachable states of a relaxed system, cycle by cycle (breadth first).
  *
- * A state is the next piece of each warp, after the decision what to leave out. Warps are
- * identical, so states are sorted. A level contains the states after the same number of cycles,
- * each once, with one predecessor in the level before. The longest schedule has as many cycles as
- * there are levels with a warp that is not done. The shortest ends at the first level with the
- * state in which all warps are done.
+ * A state is the next piece of each warp, after it was decided which pieces the warp leaves out.
+ * Warps are identical, so states are sorted. A level contains the states after the same number of
+ * cycles, without duplicates. Each state has one predecessor in the previous level. The longest
+ * schedule has as many cycles as there are levels with a warp that is not done. The shortest
+ * schedule ends at the first level that contains the state in which all warps are done.
  */
 #include "engines/makespan/relax/relax.h"
 

@@ -13,7 +13,7 @@ struct check {
     /* The pieces of each warp, ordered by cycle: [first[w], first[w + 1]) of `own`. */
     uint32_t first[MAKESPAN_MAX_WARPS + 1];
     uint32_t *own;
-    uint32_t next[MAKESPAN_MAX_WARPS]; /* of these, the next one to run */
+    uint32_t next[MAKESPAN_MAX_WARPS]; /* by warp: the next of its entries to run */
     uint32_t ran[MAKESPAN_MAX_WARPS];  /* number of pieces run in this cycle */
     uint32_t used[MAKESPAN_TYPES], warps;
 };

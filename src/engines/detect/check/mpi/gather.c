@@ -31,7 +31,7 @@ static uint32_t find_dead_id(const struct id_list *list, uint32_t id)
     return (uint32_t)low;
 }
 
-/* What rank 0 assembles. */
+/* The data that rank 0 assembles. */
 struct gathering {
     struct mpi_job *job;
     gordian_judged *judged;

@@ -38,7 +38,7 @@ struct local_name {
     uint64_t again; /* where it is declared again */
     uint64_t used;  /* where it is used first */
     uint64_t units;
-    uint64_t listed; /* of a process: the last await that names it: its place plus one */
+    uint64_t listed; /* of a process: 1 + the place of the last await that names it */
     uint32_t id;     /* the id on all ranks */
 };
 
@@ -65,8 +65,8 @@ struct edge_list {
     size_t count, room;
 };
 
-/* Edges of the processes or resources that a rank owns, by owner: those of number i begin at
- * starts[i]; one more at the end. */
+/* Edges of the processes or resources that a rank owns, sorted by owner. The edges of owner i begin
+ * at starts[i] and end at starts[i + 1]. */
 struct owned_edges {
     struct edge_record *edges;
     size_t *starts;
@@ -92,7 +92,7 @@ struct mpi_job {
     uint32_t begin[NAME_KINDS], own[NAME_KINDS];
     uint64_t *totals;                /* by own resource */
     uint64_t *available;             /* likewise */
-    uint32_t *holder;                /* likewise: one process that holds it */
+    uint32_t *holder;                /* by own resource: one process that holds it */
     struct owned_edges wishes;       /* by own resource, fewest units first */
     size_t *met;                     /* by own resource: how many wishes are met */
     struct owned_edges held, wanted; /* by own process */

@@ -2,9 +2,9 @@
  * Assigns ids to names that many ranks have met: the ids that one reader of all pieces would give.
  *
  * Every name goes to the rank that its hash selects. That rank finds the first place of the name in
- * all pieces and informs the rank that has read that piece. The reader numbers the names that come
- * first in its pieces, in the order of the text, after those of the earlier pieces. The ids are
- * returned on the same path.
+ * all pieces and informs the rank that has read that piece. The reader numbers the names whose
+ * first place is in its pieces, in the order of the text. Its numbers follow the numbers of the
+ * earlier pieces. The ids are returned on the same path.
  */
 #include "engines/detect/check/mpi/job.h"
 #include "foundation/base/error.h"

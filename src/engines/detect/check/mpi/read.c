@@ -48,7 +48,7 @@ static gordian_status visit_line(gordian_trace *trace, visitor *visit, void *con
     return status;
 }
 
-/* Visits all of them until one fails. *number becomes that of the next. */
+/* Visits all lines until one fails. *number becomes the number of the next line. */
 static gordian_status walk_piece(const struct mpi_job *job, uint32_t piece, visitor *visit,
                                  void *context, uint64_t *number, gordian_error *error)
 {
@@ -256,7 +256,8 @@ static void keep_total(struct mpi_job *job, const uint8_t *entry, uint64_t numbe
         job_trouble(job, 0, TROUBLE_HOLDS, 0);
 }
 
-/* Reads this rank's chunks of a section: a share of them, but of the totals those of its own block.
+/* Reads this rank's share of the chunks of a section. Of the totals it reads the chunks of its own
+ * block of ids.
  */
 static void read_section(struct mpi_job *job, enum image_part part, uint8_t *buffer)
 {
@@ -311,8 +312,9 @@ void job_read(struct mpi_job *job)
 
 struct explaining {
     struct mpi_job *job;
-    uint64_t number, other; /* of the error; of the first declaration, if it is in this piece */
-    uint64_t line;          /* of that */
+    uint64_t number, other; /* number of the error's line; number of the line with the first
+                               declaration, if it is in this piece */
+    uint64_t line;          /* the line of the first declaration */
 };
 
 static gordian_status explain_line(void *context, const gordian_trace *trace,

@@ -11,8 +11,8 @@
 
 #define ROUNDS 32 /* from then on use pointer doubling, if possible */
 
-/* To the owner of a resource: that many more units. To the owner of a process: one wish less,
- * `units` 0. */
+/* Sent to the owner of a resource: this many more units are free. Sent to the owner of a process,
+ * with `units` 0: one more wish of the process is met. */
 struct effect {
     uint64_t units;
     uint32_t id, unused;
@@ -64,13 +64,15 @@ static void finish_ready_processes(struct mpi_job *job)
 
 /* ------------------------------------------------------------------ doubling */
 
-/* To the owner of `about`: where does it lead? And the answer, to the owner of `who`. */
+/* As a question, sent to the owner of `about`: where does `about` lead? The answer is sent to the
+ * owner of `who`. */
 struct question {
     uint32_t about, who;
 };
 
-/* Sends every question and answers those that arrive: for a resource, its holder; for a process,
- * the one it leads to, or NONE if it can finish. */
+/* Sends all questions of this rank and answers the questions that it receives. The answer for a
+ * resource is its holder. The answer for a process is the process that it leads to, or NONE if it
+ * can finish. */
 static bool ask_all(struct mpi_job *job, uint32_t *leads, enum name_kind kind)
 {
     struct exchange *exchange = &job->exchange;
