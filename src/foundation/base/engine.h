@@ -46,9 +46,10 @@ bool engine_any(const char *name);
 
 /* ---- how `auto` chooses */
 
-/* Sizes from which another engine than the usual one is faster, measured from the start of the
- * process to its report, with reading the input and opening the device. Only recorded here.
- * `gordian info --crossover` measures them on the current machine; docs/lab/gpu.md has the figures.
+/* Sizes from which an engine other than the usual one is faster. The measured time runs from the
+ * start of the process to its report, and includes reading the input and opening the device. The
+ * sizes are only recorded here. `gordian info --crossover` measures them on the current machine;
+ * docs/lab/gpu.md has the figures.
  */
 #define ENGINE_NEVER         UINT64_MAX
 #define ENGINE_CHECK_FROM    UINT64_C(200000000) /* processes and resources of a snapshot */

@@ -1,4 +1,5 @@
-/* Base library: what every folder uses, without any knowledge of deadlocks. Read this first.
+/* Base library: general code that every folder uses, without knowledge of deadlocks. Read this
+ * first.
  *
  *     error.h      statuses and messages, below
  *     memory.h     all memory, from the caller's allocator; meter.h: counted, with a limit
@@ -44,7 +45,7 @@
             (status) = (call);                                                                     \
     } while (0)
 
-/* Each of them writes the message (if `error` is not NULL) and returns the status. */
+/* Each of these functions writes the message (if `error` is not NULL) and returns the status. */
 gordian_status fail(gordian_error *error, gordian_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 gordian_status fail_at(gordian_error *error, gordian_status status, uint64_t line, uint64_t column,

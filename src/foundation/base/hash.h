@@ -42,7 +42,7 @@ void hash_free(struct hash *table, const gordian_allocator *memory);
  * the present keys again. False: out of memory, or too many keys; nothing changed. */
 bool hash_grow(struct hash *table, const gordian_allocator *memory, uint32_t count, uint32_t limit,
                hash_refill *refill, const void *context);
-/* Removes all keys and adds those of `refill`, which are at most as many. */
+/* Removes all keys and adds the keys of `refill`, which must not be more. */
 void hash_renew(struct hash *table, hash_refill *refill, const void *context);
 
 /* ------------------------------------------------------------------ hashing */

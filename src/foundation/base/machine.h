@@ -6,7 +6,7 @@
 struct machine {
     char system[160]; /* "Linux aarch64" */
     char cpu[160];    /* "AMD EPYC 9554", "Arm Neoverse-V1" */
-    unsigned cores;   /* that this process may use */
+    unsigned cores;   /* cores that this process may use */
     uint64_t memory;  /* in bytes; 0: unknown */
 };
 

@@ -14,7 +14,7 @@ static size_t large_pages(size_t size)
     return (size + LARGE_PAGE / 4) / LARGE_PAGE;
 }
 
-/* Large blocks begin at a large page, so that the kernel can use one. */
+/* Aligns large blocks to large pages, so that the kernel can use large pages. */
 static void *libc_alloc(size_t size)
 {
     void *pointer;

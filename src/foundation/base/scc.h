@@ -38,7 +38,7 @@ struct scc {
     /* Result of the last run. */
     uint32_t count;        /* components */
     uint32_t *members;     /* all nodes reached, component after component */
-    uint32_t member_count; /* of them */
+    uint32_t member_count; /* number of members */
     uint32_t *starts;      /* first member of each component; one more at the end */
 
     /* Working memory. It grows with the number of nodes reached. */

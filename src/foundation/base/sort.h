@@ -16,8 +16,8 @@ size_t sort_unique_u32(uint32_t *list, size_t count);
 /* Sorts numbers of `words` words each, the last word being the most significant, in place. */
 void sort_words(uint64_t *numbers, size_t count, size_t words);
 
-/* Stable sort of 16-byte records by the number in their first 8 bytes. `spare` has space for as
- * many records. Returns the sorted ones: `records` or `spare`. */
+/* Stable sort of 16-byte records by the number in their first 8 bytes. `spare` has space for the
+ * same number of records. Returns the sorted ones: `records` or `spare`. */
 void *sort_by_number(void *records, void *spare, size_t count);
 
 /* Sorts by resource. */

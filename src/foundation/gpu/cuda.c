@@ -4,9 +4,9 @@
  * The device's primary context is pushed around every call, so any thread may call. There are two
  * streams: one for the service and one for everything else. Neither waits for the other or for the
  * legacy default stream. While a service runs, nothing may wait for the whole context, because that
- * would wait until the service leaves (service.h). So memory is then noted and freed later
- * (cuda_memory.c), and every kernel is loaded when the device is opened. Another gpu of this
- * process may still wait: opening loads modules, closing frees memory.
+ * would wait until the service leaves (service.h). So while a service runs, memory to free is put
+ * on a list and freed later (cuda_memory.c). Every kernel is loaded when the device is opened.
+ * Another gpu of this process may still wait: opening loads modules, closing frees memory.
  */
 #include "foundation/gpu/cuda.h"
 

@@ -42,8 +42,8 @@ static struct emulator *emulator_of(struct gpu *gpu)
 
 struct piece {
     uint64_t bytes; /* of memory */
-    /* Of a range, when the memory does not follow this header: these addresses, of which `bytes`
-     * are mapped or, if that is 0, all are reserved. */
+    /* For a range, whose memory does not follow this header: its addresses. The first `bytes` of
+     * them are mapped. If `bytes` is 0, all are only reserved. */
     void *range;
     size_t range_bytes;
     struct piece *next;      /* in the list of pieces to free */

@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The switch is a few instructions. Other processors use that of the C library, which is also a
- * system call. */
+/* The switch is a few instructions. Other processors use the switch of the C library, which
+ * includes a system call. */
 #if !defined(__aarch64__) && !defined(__x86_64__)
 #define FIBER_UCONTEXT
 #endif

@@ -168,7 +168,7 @@ gordian_status gpu_timer_stop(struct gpu *gpu, double *microseconds, gordian_err
  * launches, or of a resident kernel's commands, after which the next one traps. UINT64_MAX: none.
  */
 uint64_t gpu_fail_after_wanted(void);
-/* Launches a kernel that traps, instead of another. */
+/* Launches a kernel that traps, in place of the intended kernel. */
 gordian_status gpu_launch_trap(struct gpu *gpu, gordian_error *error);
 
 /* ---- the emulator, for tests: no effect on a real device */

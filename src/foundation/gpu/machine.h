@@ -3,13 +3,13 @@
  *
  * Each kernel thread is a fiber. A *machine* is a set of fibers with a queue of the runnable ones;
  * one host thread runs one launch at a time on it. The blocks of a plain launch run one after
- * another (a few at a time when the schedule is shuffled), those of a cooperative launch all at the
- * same time. A thread runs until it meets a barrier, a warp operation or a step that may belong to
- * a waiting loop (language/kernel_emulated.h).
+ * another (a few at a time when the schedule is shuffled), the blocks of a cooperative launch run
+ * all at the same time. A thread runs until it meets a barrier, a warp operation or a step that may
+ * belong to a waiting loop (language/kernel_emulated.h).
  *
  * A launch fails, instead of hanging, when no thread can run (a barrier that not all threads reach,
- * a warp operation whose lanes do not meet), or when for long all that threads do is read values
- * that do not change.
+ * a warp operation whose lanes do not meet), or when the threads do nothing for a long time except
+ * read values that do not change.
  */
 #pragma once
 
@@ -62,7 +62,7 @@ struct emulated_block {
     uint32_t threads;
     uint32_t live;    /* threads that have not returned */
     uint32_t arrived; /* at the barrier */
-    uint32_t votes;   /* of those, with a vote */
+    uint32_t votes;   /* threads at the barrier that voted */
     uint32_t result;  /* votes at the previous barrier */
     void *dynamic;
     struct emulated_array arrays[24];

@@ -8,7 +8,7 @@
  *
  * After some idle milliseconds, and periodically anyway, the kernel leaves. The next call with a
  * command starts it again. So driver calls that wait for the whole device never wait long. Commands
- * posted meanwhile stay in the ring and are executed then.
+ * posted while no kernel runs stay in the ring until then.
  *
  * Failure is sticky: if the kernel has ended without being stopped, or has not answered for too
  * long, every later call fails and service_reason returns the reason. It is then unknown which

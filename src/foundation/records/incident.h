@@ -77,8 +77,8 @@ enum incident_action {
 enum incident_word {
     INCIDENT_CERTAIN = 0, /* found by the library inside the program, and proved */
     INCIDENT_PROVED,      /* owners were read from the locks, or no thread is left to act */
-    INCIDENT_LIKELY,  /* holders are inferred, see the edges; from the library: something could end
-                         it, see the note */
+    INCIDENT_LIKELY, /* holders are inferred (see the edges); or the library found it, but something
+                        could still end the wait (see the note) */
     INCIDENT_UNKNOWN, /* nothing found; the note says what is unknown */
 };
 
@@ -135,7 +135,8 @@ struct incident {
 
 /* ------------------------------------------------------------------ processes
  *
- * `gordian inspect` examines several at a time, also of other machines from their cores. */
+ * `gordian inspect` can examine several processes at a time. With core files, they may be from
+ * other machines. */
 
 struct incident_process {
     uint32_t pid;
@@ -271,7 +272,7 @@ enum incident_edge_flags {
     INCIDENT_TIMED = 1 << 2,   /* a wait with a timeout */
     INCIDENT_TRIED = 1 << 3,   /* acquired by a try-lock */
     INCIDENT_RETAKES = 1 << 4, /* a condition wait that reacquires its mutex */
-    INCIDENT_COULD = 1 << 5,   /* not held: this thread could provide what is awaited */
+    INCIDENT_COULD = 1 << 5,   /* not held: this thread could end the wait */
 };
 
 /* Order: first the witness edges (flag INCIDENT_WITNESS), then the others. If the header says

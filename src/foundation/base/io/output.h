@@ -26,8 +26,8 @@ struct output {
 bool output_open(struct output *out, int fd);
 /* Writes to a writer, which must outlive the output. */
 bool output_open_writer(struct output *out, const struct gordian_writer *writer);
-/* Writes into a caller's buffer; not for output_format. output_fixed_end adds a NUL and returns the
- * length that the whole text has. */
+/* Writes into a caller's buffer. output_format must not be used on it. output_fixed_end adds a NUL
+ * and returns the length of the whole text, which may exceed the buffer. */
 void output_fixed(struct output *out, char *buffer, size_t size);
 size_t output_fixed_end(struct output *out);
 /* Flushes and frees the buffer. False: a write failed (out->failure). The descriptor stays open. */

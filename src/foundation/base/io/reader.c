@@ -198,9 +198,10 @@ static void cut_scan(struct scan *scan, uint64_t below)
     scan->equals &= below;
 }
 
-/* Writes the offsets at which words begin and end; returns how many. *before: the last byte was
- * part of a word. *owed: a word ended at the very last byte, which is left to the next call. Most
- * words are one byte apart; then the begin of one gives the end of the previous. */
+/* Writes the offsets at which words begin and end, and returns their number. *before: the last byte
+ * was part of a word. *owed: a word ended at the very last byte, which is left to the next call.
+ * Most words are one byte apart. In that case the beginning of a word gives the end of the previous
+ * one. */
 static inline uint32_t find_edges(uint64_t word, uint32_t at, uint32_t *edges, uint64_t *before,
                                   uint64_t *owed)
 {

@@ -14,7 +14,7 @@ gordian_status replace_file(const char *path, mode_t mode,
                                                     gordian_error *error),
                             void *context, gordian_error *error);
 
-/* The steps of that, for an open folder. On failure errno has the reason. */
+/* The steps of the replacement, for an open folder. On failure errno has the reason. */
 
 /* Creates or truncates a file of this name, to read and write; -1: failed. */
 int replace_begin(int folder, const char *name, mode_t mode);

@@ -14,8 +14,8 @@ gordian_status json_read(const struct value **out, struct arena *arena, const ch
 
 #define JSON_UNIQUE_MOST 256 /* maximum number of keys of an object */
 
-/* The same for bytes from a network. Copies them, and every text ends in NUL. Stricter: no NaN and
- * no infinity, only UTF-8, no NUL in a text. `unique`: keys of an object are unique, and at most
- * JSON_UNIQUE_MOST. */
+/* The same for bytes from a network. Copies the bytes and ends every text with NUL. It is stricter:
+ * it refuses NaN, infinity, invalid UTF-8 and a NUL in a text. `unique`: the keys of an object must
+ * be unique, and at most JSON_UNIQUE_MOST. */
 gordian_status json_read_strictly(const struct value **out, struct arena *arena, const char *bytes,
                                   size_t size, bool unique, gordian_error *error);

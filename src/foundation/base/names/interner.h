@@ -18,7 +18,7 @@ struct names {
     char *text; /* the store */
     size_t text_used, text_room;
     uint32_t free_places[NAMES_ENTRY_MAX + 1]; /* free lists by size, linked through the text */
-    uint64_t puts, drops;                      /* number of them so far */
+    uint64_t puts, drops;                      /* number of insertions and removals so far */
 };
 
 void names_init(struct names *names, const gordian_allocator *memory);

@@ -251,7 +251,8 @@ bool unpack_peek(struct unpack *unpack, enum packed_kind *kind)
     *kind = unpack->kind;
     if (unpack->known)
         return !unpack->problem[0] && !unpack->no_memory;
-    /* Single bytes while it may be packed, because live text must not wait for more. */
+    /* Read byte by byte while the input may still be packed: live text must not be held up until
+     * more bytes arrive. */
     while (count > 0 && magic_may_follow(head, have)) {
         count = take_packed_bytes(unpack, head + have, 1);
         have += count > 0;

@@ -2,9 +2,8 @@
  * Random access to a packed snapshot in a file. Any number of threads read numbers directly into
  * their destination; names are read on demand.
  *
- * The file is read, not mapped: bytes are checked while they are in the near cache, and a file
- * that
- * is truncated meanwhile is an error, where a mapping would kill the program.
+ * The file is read, not mapped: bytes are checked while they are in the near cache, and a file that
+ * is truncated during the run is an error; with a mapping it would kill the program.
  */
 #pragma once
 

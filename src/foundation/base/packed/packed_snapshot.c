@@ -125,7 +125,7 @@ static void find_names(struct packed_image *image, struct image_names *names, ui
                                   image->sections[marks], image->sections[marks + 1]};
 }
 
-/* `gone`: bytes of the file before those that were kept. */
+/* `gone`: bytes of the file before the part that was kept. */
 static void find_sections(struct packed_image *image, uint64_t gone)
 {
     for (unsigned part = 0; part < IMAGE_PARTS; part++) {

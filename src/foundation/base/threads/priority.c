@@ -17,7 +17,7 @@ void priority_soon(void)
     struct sched_attr attr = {0};
     if (syscall(SYS_sched_getattr, 0, &attr, (unsigned)sizeof attr, 0u) != 0 ||
         attr.sched_policy != SCHED_NORMAL)
-        return; /* its scheduling was set by someone else */
+        return; /* it does not have the default policy, which must be intended */
     attr.sched_runtime = TURN_NS;
     attr.sched_flags |= SCHED_FLAG_RESET_ON_FORK;
     if (syscall(SYS_sched_setattr, 0, &attr, 0u) != 0) {

@@ -17,7 +17,7 @@
  * several arrays may share a pool.
  *
  * Calls on an array, and on arrays of one pool, must not overlap, and no kernel may use the array
- * meanwhile. They wait for earlier launches, but not for a service: the caller has to wait for
+ * during a call. They wait for earlier launches, but not for a service: the caller has to wait for
  * that. Each may fail as in gpu.h and then has no visible effect.
  */
 #pragma once
@@ -47,10 +47,10 @@ struct gpu_array_options {
     struct gpu_pool *pool; /* chunked: a shared pool; NULL: its own */
 };
 
-/* What one or more kernels have left. */
+/* The state of the array after one or more kernels. */
 struct gpu_array_count {
     uint64_t size;    /* elements stored, positions 0 .. size - 1 */
-    uint64_t refused; /* that did not fit, since the last query */
+    uint64_t refused; /* elements that did not fit since the last query */
 };
 
 /* Opens an array. GORDIAN_STATUS_INPUT: invalid options. On failure *out is NULL. */

@@ -13,7 +13,7 @@
 /* Pages that one read of the table should cover. */
 #define PAGES_SEEN 512
 
-/* Where the elements of some pages are. */
+/* The location of the elements of some pages. */
 struct extent {
     struct gpu_array *array;
     uint64_t first_page;

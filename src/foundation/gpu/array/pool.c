@@ -153,7 +153,7 @@ gordian_status pool_take(struct gpu_pool *pool, gpu_address entries, uint64_t co
     return status;
 }
 
-/* Moves the returned chunks after those that stay taken. Both keep their order. */
+/* Moves the returned chunks behind the chunks that stay taken. Both keep their order. */
 static void put_behind(uint32_t *order, uint64_t next, const uint8_t *given, uint32_t *moved)
 {
     uint64_t kept = 0, count = 0;

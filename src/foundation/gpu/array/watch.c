@@ -97,7 +97,8 @@ gordian_status watch_resume(struct gpu_array *array, gordian_error *error)
     return GORDIAN_OK;
 }
 
-/* The desk stays for the next watch. */
+/* Maps the memory that the host and the kernels share, unless an earlier watch has mapped it. It is
+ * kept for later watches. */
 static gordian_status open_watch(struct gpu_array *array, gordian_error *error)
 {
     const gordian_allocator *memory = &array->gpu->memory;

@@ -2,9 +2,10 @@
  * The banker's algorithm on the device: definitions that the host and the kernels of banker32.cu
  * and banker64.cu share (banker_body.h explains the method).
  *
- * Units are 32 bits wide in one set of kernels and 64 in the other, as the totals need. Matrices
- * have a row for each process; `stride` units from row to row. In addition every resource has an
- * *order*: all processes (including unused ids, which need nothing), those that need least first.
+ * Units are 32 bits wide in one set of kernels and 64 in the other; the totals decide which set is
+ * used. Matrices have a row for each process; rows are `stride` units apart. In addition every
+ * resource has an *order*: all processes, sorted by ascending need. It includes unused ids, which
+ * need nothing.
  */
 #pragma once
 
@@ -54,10 +55,10 @@ struct banker_request {
 struct banker_control {
     uint32_t barrier[2]; /* a struct grid_barrier */
     uint32_t finished;   /* processes that can finish: the first ones of the list */
-    uint32_t given;      /* of those, the first ones have released what they hold */
+    uint32_t given;      /* how many of them have released what they hold: the first ones */
     uint32_t round;
     uint32_t searches; /* made by one block alone */
-    uint32_t over;     /* the last of them found the end */
+    uint32_t over;     /* the last search found the end */
 };
 
 /* In mapped host memory. */
@@ -85,12 +86,12 @@ struct banker_arguments {
     uint32_t resources;
 
     uint32_t process;                   /* in question; BANKER_NONE: none */
-    uint32_t want_count, request_count; /* 0 requests: the one question above */
+    uint32_t want_count, request_count; /* 0 requests: the question is about `process` */
     uint32_t group_count;               /* resources with changes */
     uint32_t stop;                      /* stop at the process in question */
     uint32_t small_counts;              /* counts are in shared memory, 16 bits each */
     uint32_t window;      /* counts are in shared memory, 32 bits each, and the length of windows */
-    uint32_t small_bytes; /* of those counts */
+    uint32_t small_bytes; /* bytes of the counts in shared memory */
     uint32_t pass_cells;  /* cells that the grid visits while a search frees one process */
     uint32_t search_below; /* a round that frees fewer is followed by a search */
     uint32_t search_most;  /* a search that frees more at once is followed by a round */

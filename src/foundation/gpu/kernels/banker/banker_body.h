@@ -4,24 +4,25 @@
  *
  * One cooperative launch is one question, however many rounds it takes:
  *
- *   1. The changes since the last launch are written to the matrices and the orders.
- *   2. `work` starts as what is free, minus what the question assumes taken.
- *   3. Rounds, as published: the grid visits every process; those whose need is within `work`
- * finish and release what they hold. This is fast while many finish at a time.
- *   4. After a round that freed few, one block goes on alone (banker_search.h) while the others
+ *   1. The changes since the last launch are written to the matrices and the orders. 2. `work`
+ *   starts as what is free, minus what the question assumes taken. 3. Rounds, as published: the
+ *   grid visits every process; a process whose need is within `work` finishes and releases what it
+ *   holds. This is fast while many finish at a time. 4. After a round that freed few, one block
+ *   goes on alone (banker_search.h) while the others
  * wait, until it meets a level so wide that the grid is faster again.
- *   5. It ends when no more processes can finish, or all can, or, where only one process matters
- *      (`stop`), when that one can.
+ *   5. The launch ends when no more processes can finish, when all can, or, if only one process
+ *   matters (`stop`), when that process can.
  *
  * The round in which a process finishes does not depend on which thread found it, so the rounds,
  * and any order of finishing derived from them, are the same at every launch.
  *
- * Many questions at once. Each of several requests is judged by itself; `taken` is the most of each
- * resource that any of them takes. A process that can finish with that much gone can finish under
- * each of the requests, so the grid finds these once. Then every block takes requests from where
- * that ended: `work` is larger by what this request does not take, and only the remaining processes
- * matter. The request's process fits, or it does not. The state was safe before, so if that one can
- * finish, all can (the ones before the others in the old order still can).
+ * Many questions at once. Each of several requests is judged independently. `taken` has, for each
+ * resource, the largest amount that any request takes. A process that can finish without these
+ * amounts can finish under each of the requests, so the grid finds such processes once. Then every
+ * block takes requests and continues from that state: `work` is larger by what this request does
+ * not take, and only the remaining processes matter. The request's process fits, or it does not.
+ * The state was safe before, so if that one can finish, all can (the ones before the others in the
+ * old order still can).
  */
 #include "foundation/gpu/kernels/banker/banker_order.h"
 #include "foundation/gpu/kernels/banker/banker_search.h"

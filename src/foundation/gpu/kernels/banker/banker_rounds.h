@@ -1,4 +1,4 @@
-/* Rounds: the whole grid visits all processes; those that fit release what they hold. */
+/* Rounds: the whole grid visits all processes; processes that fit release what they hold. */
 #pragma once
 
 #include "foundation/gpu/kernels/banker/banker.h"

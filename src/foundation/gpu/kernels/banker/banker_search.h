@@ -1,5 +1,5 @@
 /*
- * The safety algorithm by one block, after Holt: for when few processes are freed at a time.
+ * The safety algorithm by one block, after Holt. It is used when few processes are freed at a time.
  *
  * Every thread has some columns, adjacent resources, and for each a pointer into the resource's
  * order: the entries before it need no more than `work`. Every process has a count of the resources
@@ -66,10 +66,10 @@ struct search {
     uint32_t process; /* in question; BANKER_NONE: none */
     const unit *own;  /* what it needs */
     bool record;      /* rounds */
-    uint32_t round;   /* of those freed now */
+    uint32_t round;   /* number of the round of the processes that are freed now */
 
     uint32_t *queue;
-    uint32_t head, count; /* of the queue: this level */
+    uint32_t head, count; /* the current level within the queue */
     uint32_t later;       /* the process whose row may be needed in some levels; of the last warp */
 
     struct columns *columns; /* beyond one span a thread */
@@ -135,7 +135,7 @@ DEVICE void copy_counts(const struct search *s)
 #define COPIES(what)
 #endif
 
-/* Starts a copy of 16 bytes to shared memory, by a thread for itself. */
+/* Starts an asynchronous copy of 16 bytes to shared memory, for the calling thread only. */
 DEVICE void copy_entries(entry *to, const entry *from)
 {
 #ifdef COPY_AHEAD
@@ -308,8 +308,8 @@ DEVICE void retire_passed(const struct search *s, const struct columns *c, uint3
         }
 }
 
-/* All due columns in the warp pass this process: one lane counts for all. By the due lanes of a
- * warp. */
+/* Called by the due lanes of a warp: all their columns pass this process, so one lane counts for
+ * all of them. */
 DEVICE void count_together(const struct search *s, uint32_t process, const bool *due,
                            uint32_t lanes, struct passed *p, uint32_t window)
 {

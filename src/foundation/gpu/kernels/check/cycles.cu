@@ -5,26 +5,27 @@
  * Every process leads to at most one other, next[p] = holder[wait[p]]. Following one chain is slow,
  * so a few hundred thousand are followed at a time, and every process is passed once:
  *
- * Chases (cycles_chase). link[x] is next[x] until a chase claims x, then CHASED | a chase, for
- * ever: claiming is one compare-exchange, which only the first can win. A chase starts at an
+ * Chases (cycles_chase). link[x] is next[x] until a chase claims x. From then on it is CHASED | the
+ * chase. Claiming is one compare-exchange, which only the first chase can win. A chase starts at an
  * unclaimed process and claims one process after another until it comes to an x that is claimed
  * already, by chase d (maybe itself): it *led into* d. RUNS claims processes that can run from the
  * start. A start whose next process is claimed takes that claim over and needs no chase.
  *
- * Why this is exact. Along the path of a process, the claims are those of one chase c, at least
- * once, then those of the chase that c led into, and so on; a claim that was taken over is that of
- * the following process. So a path ends at a running process if and only if its chases lead to
- * RUNS, and goes around a cycle if and only if its chases lead around a *circle*, which is that
- * cycle, cut into one *piece* for each of its chases. Not every process of a cycle can have taken
- * its claim over, because the one it took it from had it before. It ends: every step of a thread
- * claims a process or advances in its range. The chases depend on which thread was first; the
- * answer does not.
+ * Why this is exact. The first one or more processes on the path of a process are claimed by one
+ * chase c, the next ones by the chase that c led into, and so on. A start that takes over a claim
+ * has the claim of the following process. So a path ends at a running process if and only if its
+ * chases lead to RUNS, and goes around a cycle if and only if its chases lead around a *circle*,
+ * which is that cycle, cut into one *piece* for each of its chases. Not every process of a cycle
+ * can have taken over its claim, because a claim can only be taken over from a process that had it
+ * before. The kernel terminates: every step of a thread claims a process or advances in its range.
+ * The chases depend on which thread was first; the answer does not.
  *
- * Circles. There are as many chases left as there were threads, times a small factor. Those whose
- * fate is evident (led into RUNS, or into themselves) are set aside; those that no other leads into
- * are peeled off, in a few rounds. On the remaining core, jumps are doubled until they are as long
- * as there are chases: then a chase that has not come to an evident fate is on or before a circle,
- * and has jumped onto it. Jumps of one length permute a circle, so all of it is jumped onto.
+ * Circles. There are as many chases left as there were threads, times a small factor. Chases whose
+ * fate is evident (led into RUNS, or into themselves) are set aside. Chases that no other chase
+ * leads into are removed, in a few rounds. On the remaining core, jumps are doubled until they are
+ * as long as there are chases: then a chase that has not come to an evident fate is on or before a
+ * circle, and has jumped onto it. Jumps of one length permute a circle, so all of it is jumped
+ * onto.
  *
  * Order. Pieces are walked once to measure them. Doubling finds the smallest process of every
  * cycle, then how far each piece is from the end of its cycle, if that starts with the piece of the

@@ -89,7 +89,7 @@ struct cycles_piece_arguments {
     uint64_t place;            /* by chase: its piece */
     uint64_t list;             /* by piece: its chase */
     uint64_t entry;            /* by piece: its first process */
-    uint64_t follower;         /* by piece: the one that follows */
+    uint64_t follower;         /* by piece: the next piece */
     uint64_t smallest_at;      /* by piece: processes before its smallest one */
     uint64_t smallest;         /* by piece: the smallest process of it, later of its cycle */
     uint64_t length;           /* by piece: its processes, later those up to the cycle's end */

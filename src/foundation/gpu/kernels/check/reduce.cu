@@ -1,22 +1,22 @@
 /*
  * Snapshots of any model on the device: graph reduction, round by round.
  *
- * The graph is that of the CPU (engines/detect/check/general.c): from a process to the resources it
- * holds, from a resource to its waiters, the fewest units first. It is built here by counting, a
- * prefix sum (kernels/array/select.cu) and filling. The waiters of a resource are sorted if their
- * units differ.
+ * The graph is the same as on the CPU (engines/detect/check/general.c): from a process to the
+ * resources it holds, from a resource to its waiters, the fewest units first. It is built here by
+ * counting, a prefix sum (kernels/array/select.cu) and filling. The waiters of a resource are
+ * sorted if their units differ.
  *
  * A round: all processes that have become ready release what they hold (free units only grow, so
  * the order does not matter). Then every resource with released units checks how far its free units
- * reach into its sorted waiters. Those passed have one wish less; with none left they are ready for
- * the next round. Every edge is visited once in all. The rounds end when no process becomes ready:
- * a process that still lacks something is dead. The reduction has only this outcome, because free
- * units and met wishes only grow.
+ * reach into its sorted waiters. Each waiter that is reached has one open wish less. A waiter
+ * without open wishes is ready for the next round. Every edge is visited only once. The rounds end
+ * when no process becomes ready: a process that still lacks something is dead. The reduction has
+ * only this outcome, because free units and met wishes only grow.
  *
  * Chains of millions would take as many rounds as they are long. So first every process with one
- * wish is linked to the first holder of what it wants, if the holdings of that one are sufficient.
- * A process that leads to a running one (cycles.cu finds them all at once) can finish after it, and
- * is ready from the start. The rounds are for the rest.
+ * wish is linked to the first holder of what it wants, if this holder has enough. A process that
+ * leads to a running one can finish after it, and is ready from the start (cycles.cu finds all of
+ * these at once). The rounds handle the rest.
  *
  * One cooperative launch runs all rounds. One thread handles a node with few edges; others are cut
  * into chunks for whole warps, so that a hub with millions of waiters keeps the whole device busy.
@@ -187,8 +187,8 @@ KERNEL(reduce_lead, struct reduce_arguments)
         GPU_POINTER(uint32_t, a.lead)[INDEX] = lead_of(all, INDEX);
 }
 
-/* A process that leads to a running one (flags: those that do not) is ready. Whether the rounds
- * meet its wish does not matter any more, so `missing` may fall below zero. */
+/* A process that leads to a running one is ready (`flags` is set for the others). Whether the
+ * rounds meet its wish does not matter any more, so `missing` may fall below zero. */
 KERNEL(reduce_seed, struct reduce_arguments)
 {
     uint32_t p = INDEX;
@@ -226,7 +226,7 @@ DEVICE void sort_short(uint64_t *amounts, uint32_t *targets, uint32_t count)
 DEVICE void sort_step(uint64_t *amounts, uint32_t *targets, uint32_t count, uint32_t half,
                       bool mirror, uint32_t thread, uint32_t threads)
 {
-    /* The last pair that can be inside: its lower element is below count. */
+    /* Pairs can be inside only while their block of 2 * half elements begins below `count`. */
     for (uint64_t pair = thread;; pair += threads) {
         uint64_t inside = pair % half, i = pair / half * 2 * half + inside;
         if (pair / half * 2 * half >= count)

@@ -52,8 +52,8 @@ struct compose_firings {
 /* ------------------------------------------------------------------ exploring */
 
 /* compose_pass: fires the waiting states of every word. Waiting states are taken and new ones
- * inserted in place, so a pass also handles those of its own states that it comes to later. A pass
- * that finds nothing leaves nothing waiting. */
+ * inserted in place, so a pass also handles the new states that it reaches later. A pass that finds
+ * nothing leaves nothing waiting. */
 struct compose_pass_arguments {
     uint64_t visited, waiting; /* uint64_t bitmaps */
     uint64_t words;
@@ -81,10 +81,10 @@ struct compose_tally {
 #define COMPOSE_TURN   8u    /* most states that a warp handles before its block does that */
 
 /* compose_levels, a cooperative launch: fires the states first .. last-1 of the list. New states
- * are appended to the `size` present ones and form the next level. A warp has a state, each lane
- * some of the firings. The launch ends after `levels` levels, when a level finds nothing, when
- * there are more than `most` states, or when the list or the table is full: repeating a level does
- * no harm. The decisions are made by level, so that all blocks make the same. */
+ * are appended to the `size` present ones and form the next level. Each warp handles one state, and
+ * each of its lanes some of the firings. The launch ends after `levels` levels, when a level finds
+ * nothing, when there are more than `most` states, or when the list or the table is full: repeating
+ * a level does no harm. The decisions are made by level, so that all blocks make the same. */
 struct compose_levels_arguments {
     struct compose_firings firings;
     uint64_t list, room;

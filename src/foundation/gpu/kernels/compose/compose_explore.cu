@@ -147,7 +147,7 @@ DEVICE void hold_firings(const struct compose_firings *all, struct held_firings 
     for (uint32_t h = 0; h < HELD; h++) {
         uint32_t f = LANE + h * WARP_SIZE;
         held->mask[h] = f < all->count ? firings[f].mask : 0;
-        held->value[h] = f < all->count ? firings[f].value : 1; /* which nothing has */
+        held->value[h] = f < all->count ? firings[f].value : 1; /* matches no state */
         held->flip[h] = f < all->count ? firings[f].flip : 0;
     }
 }

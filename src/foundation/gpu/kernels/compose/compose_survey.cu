@@ -16,7 +16,8 @@ DEVICE_APART uint64_t joint_within(const struct compose_firings *f, const struct
     return count;
 }
 
-/* Counts the indivisible ones that do; *enabled: all of them. */
+/* Counts the enabled indivisible firings that stay within the set. *enabled: the number of all
+ * enabled ones. */
 DEVICE uint32_t firings_within(const struct compose_firings *f, const struct compose_set *set,
                                uint64_t state, uint32_t *enabled)
 {

@@ -154,7 +154,7 @@ DEVICE struct closure_words closure_multiply(const uint32_t *left, const uint32_
 struct closure_place {
     uint32_t *first; /* word */
     uint32_t stride; /* words from row to row */
-    uint32_t rows;   /* that exist */
+    uint32_t rows;   /* rows that exist */
 };
 
 DEVICE struct closure_place closure_place(const struct bit_closure_arguments *c, uint32_t down,

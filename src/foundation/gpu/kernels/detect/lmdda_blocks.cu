@@ -1,9 +1,9 @@
 /*
  * LMDDA on rows in blocks (blocks.h): the counterpart of lmdda.cu and lmdda_hop.cu.
  *
- * Pages may run out in every kernel except those that only read. The host then maps more and
- * repeats the launch: changes are made in the same order, rows are joined once more, and a
- * recomputation starts from the beginning.
+ * Pages may run out in every kernel that does not only read. The host then maps more and repeats
+ * the launch: changes are made in the same order, rows are joined once more, and a recomputation
+ * starts from the beginning.
  */
 #include "foundation/gpu/kernels/detect/lmdda.h"
 #include "foundation/gpu/kernels/detect/lmdda_row.h"
@@ -190,9 +190,9 @@ DEVICE void copy_grants(const struct lmdda_state *s, uint32_t rows)
     }
 }
 
-/* Row q of `ends` has the processes at the end of walks of some length from q. What walks up to
- * that length reach from there is reached from q, and walks of twice the length end where the walks
- * that begin there end. */
+/* Row q of `ends` has the processes at the end of walks of some length from q. Everything that
+ * walks up to this length reach from such a process is also reached from q. Walks of twice the
+ * length end where the walks from such a process end. */
 DEVICE bool hop_rows(const struct lmdda_state *s, const struct block_matrix *ends,
                      const struct block_matrix *further, uint32_t rows)
 {
@@ -223,9 +223,9 @@ DEVICE void meet_and_settle(const struct lmdda_reach_arguments *hop, uint32_t *f
 
 /*
  * Node hopping: round k joins walks of 2^k steps to walks of twice as many. The first walks are the
- * grants. It ends when a round has reached no new process: then all processes at most twice as far
- * have been reached, and so have all. A row may grow while it joins another: everything in it is
- * reached from both.
+ * grants. The loop ends when a round has reached no new process. Then all processes up to twice as
+ * far have been reached, so all have been reached. A row may grow while it joins another, because
+ * everything in it is reached from both.
  */
 KERNEL(lmdda_blocks_reach, struct lmdda_reach_arguments)
 {

@@ -3,11 +3,10 @@
  * by lmdda.cu, whose rows are whole, and lmdda_blocks.cu, whose rows are in blocks. The including
  * file defines the name of its kernel (LMDDA_EVENT) and the functions that differ:
  *
- *     begin_event      before everything; by thread 0
- *     makes_change     returns whether this thread is one of those that make the change
- *     hold_resource    a process holds it, and is reached from it; drop_resource: the opposite
- *     remake_rows      recomputes the listed rows
- *     leads_on         returns whether the wanted resource leads to a running process other than
+ *     begin_event before everything; by thread 0 makes_change returns whether this thread takes
+ *     part in the change hold_resource a process holds it, and is reached from it; drop_resource:
+ *     the opposite remake_rows recomputes the listed rows leads_on returns whether the wanted
+ *     resource leads to a running process other than
  * the requester; by the whole block. leads_back: to the requester; by one thread
  */
 #pragma once
@@ -61,9 +60,8 @@ DEVICE void answer_block(const struct lmdda_event_arguments *event)
     store_release_system32(GPU_POINTER(uint32_t, event->answer), on ? LMDDA_LEADS_ON : otherwise);
 }
 
-/* The changes of one batch may touch the same bits, so those that do are made one by one, in order:
- * they are few, and none waits for another. All threads fetch them, because they come from the
- * host. */
+/* Changes of one batch that touch the same bits are made one by one, in order: they are few, and
+ * none waits for another. All threads fetch them, because they come from the host. */
 DEVICE void apply_all(const struct lmdda_event_arguments *event)
 {
     SHARED(struct lmdda_update, batch, LMDDA_THREADS);

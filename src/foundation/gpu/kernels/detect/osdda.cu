@@ -82,7 +82,7 @@ DEVICE chunk combined_words(chunk to, chunk from, bool subtract)
 
 /* ------------------------------------------------------------------ appending a path to others */
 
-/* What a block has found: rows to change, and the chunks of the source row that are not zero. */
+/* The findings of a block: rows to change, and the chunks of the source row that are not zero. */
 struct finding {
     uint32_t *rows, *row_count; /* in shared memory */
     chunk *values;
@@ -120,8 +120,8 @@ DEVICE void combine_rows(const osdda *a, struct finding found, bool subtract)
     }
 }
 
-/* What decides whether a row has to change: fetched here and evaluated in find_row, so that its
- * latency overlaps with that of gather. */
+/* The data that decide whether a row has to change. They are fetched here and evaluated in
+ * find_row, so that their latency overlaps with the latency of gather. */
 DEVICE uint32_t fetch_row(const osdda *a, uint64_t row, struct service_command command)
 {
     if (row >= a->vectors.resources)

@@ -29,7 +29,7 @@ struct osdda_vectors {
 struct osdda_arguments {
     struct osdda_vectors vectors;
     uint64_t rows;   /* of bits, by resource: its row of RR, then its row of RP */
-    uint64_t stride; /* from row to row, in chunks of 16 bytes */
+    uint64_t stride; /* distance between rows, in chunks of 16 bytes */
     uint64_t rp;     /* where in a row RP starts, in chunks */
 };
 

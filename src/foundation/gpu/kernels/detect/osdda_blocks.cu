@@ -65,8 +65,9 @@ DEVICE void cut_path(const osdda *a, uint32_t row, uint32_t next, uint32_t t)
 
 /* ------------------------------------------------------------------ appending a path to others */
 
-/* Returns whether this row has to change: in OSDDA_BLOCK those that end in the process, in
- * OSDDA_CANCEL those that lead through it, in OSDDA_HAND_OVER those that lead to the resource. */
+/* Returns whether this row has to change. OSDDA_BLOCK changes the rows that end in the process,
+ * OSDDA_CANCEL the rows that lead through it, and OSDDA_HAND_OVER the rows that lead to the
+ * resource. */
 DEVICE bool is_to_change(const osdda *a, uint64_t row, struct service_command command)
 {
     if (row >= a->vectors.resources)

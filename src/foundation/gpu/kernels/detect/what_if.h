@@ -8,11 +8,12 @@
 #define WHAT_IF_SEVERAL 0xfffffffeu
 #define WHAT_IF_THREADS 256u
 
-/* Single-unit systems: matrix Sink, without `runs`. Multi-unit systems: matrix RP, and SP. A warp
- * for each row. Rows start at multiples of 16 bytes; strides and `words` are multiples of 4. */
+/* In single-unit systems `matrix` is Sink, and `runs` is 0. In multi-unit systems `matrix` is RP,
+ * and `runs` is SP. Each row is processed by one warp. Rows start at multiples of 16 bytes; strides
+ * and `words` are multiples of 4. */
 struct what_if_arguments {
     uint64_t matrix;
-    uint64_t runs;          /* one row, or 0: every bit counts */
+    uint64_t runs;          /* one row, a mask of the bits that count; 0: all count */
     uint64_t ends;          /* by row: the bit, WHAT_IF_NONE or WHAT_IF_SEVERAL */
     uint32_t stride, words; /* 32-bit words */
     uint32_t rows;

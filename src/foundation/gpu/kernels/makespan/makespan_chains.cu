@@ -21,7 +21,7 @@ struct chain {
     uint32_t kind, from, to, shift, warp;
     uint64_t set0, set1, set2, set3;
     uint32_t first, last; /* where the candidate differs; later, where its entries may have moved */
-    uint32_t base;        /* the cycle of the entry before */
+    uint32_t base;        /* the cycle of the previous entry */
     uint32_t end;         /* cycles used so far */
     uint32_t before;      /* entries of the base cycle before the window */
 };

@@ -32,7 +32,7 @@
 #define CHAINS_FIELDS4 20u
 #define CHAINS_FIELDS8 48u
 
-/* What is kept between launches in addition to the place. */
+/* State of a chain that is kept between launches, in addition to its place. */
 struct chains_head {
     uint64_t random;
     uint64_t step;

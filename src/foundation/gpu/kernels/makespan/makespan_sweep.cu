@@ -20,7 +20,7 @@ struct sweep_state {
     uint32_t places;       /* warps that are not in the prefix */
 };
 
-/* What remains to be distributed among the runs from one on. */
+/* The work that remains to be distributed over a run and all later runs. */
 struct sweep_rest {
     uint64_t index;  /* of the successor, as far as known */
     uint64_t left;   /* of each unit's capacity, a byte each */

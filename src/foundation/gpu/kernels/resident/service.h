@@ -204,8 +204,8 @@ DEVICE struct service_command service_take(struct service_leader *leader,
     return command;
 }
 
-/* Leaves without executing the last taken command, and returns the one that ends the grid. Called
- * by the leading warp. */
+/* Leaves without executing the command taken last, and returns the command that ends the grid.
+ * Called by the leading warp. */
 DEVICE struct service_command service_put_back(struct service_leader *leader,
                                                const struct service_arguments *service)
 {

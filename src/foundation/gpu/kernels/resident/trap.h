@@ -4,5 +4,5 @@
 #include <stdint.h>
 
 struct trap_arguments {
-    uint32_t thread; /* the one that traps */
+    uint32_t thread; /* the thread that traps */
 };
