@@ -33,12 +33,13 @@ gordian_status papers_draw_all(const struct papers *papers, const struct results
 const char *papers_picture_name(char *text, size_t size, const struct papers_item *item);
 
 /* Prints notes on our measurements of an item, one per line: where it was measured, and what was
- * not. Calls `line` for each; text and Markdown share it (notes.c). */
+ * not measured. Calls `line` for each line. Text and Markdown share this function (notes.c). */
 typedef void papers_line(struct output *out, const char *text);
 gordian_status papers_print_sources(const struct papers *papers, const struct papers_item *item,
                                     const struct results *results, const struct papers_run *run,
                                     struct output *out, papers_line *line, gordian_error *error);
-/* Prints what this run did not measure of an item, one per line; `heading` comes before the first.
+/* Prints the parts of an item that this run did not measure, one per line; `heading` comes before
+ * the first.
  */
 void papers_print_unmeasured(const struct papers *papers, const struct papers_item *item,
                              const struct papers_run *run, const char *heading, struct output *out,

@@ -16,7 +16,8 @@ struct compose_bench {
  * says otherwise. */
 gordian_status bench_circuit(gordian_circuit **out, const char *kind, uint32_t size, uint64_t seed,
                              const char *data, gordian_error *error);
-/* Makes one from text: a text of components, and the list of those that it uses. */
+/* Makes a circuit from text: a text with components, and the list of the components that it uses.
+ */
 gordian_status bench_circuit_text(gordian_circuit **out, const char *treo, const char *main,
                                   gordian_error *error);
 /* Makes the thesis's circuit of two automata: each has four states, composed of two FIFO1s, without

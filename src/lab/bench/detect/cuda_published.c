@@ -57,7 +57,7 @@ static gordian_status measure_contest(const struct cuda_bench *cuda, const struc
         &sides[0], experiments[published.experiment].unit, "detect/published/%s-%u/%s",
         experiments[published.experiment].id, published.size, name);
     bench_against_curve(&row, name, &sides[1]);
-    /* The papers' figures are those of the bit-packed form. */
+    /* The papers' figures are for the bit-packed form. */
     if (published.player.method == PUBLISHED_METHOD_OSDDA_BITS ||
         published.player.method == PUBLISHED_METHOD_LMDDA_BITS)
         bench_paper(&row, theirs[published.experiment].cpu * 1e3,

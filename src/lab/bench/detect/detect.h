@@ -39,11 +39,11 @@ struct detect_paper {
 /* All zero for other sizes. */
 struct detect_paper detect_paper_at(uint32_t size);
 
-/* Makes their list of 2M events: the M grants, then the M blocks, which extend the chain at its far
- * end. The last block is the deadlock. Free it with gen_trace_free. */
+/* Makes the papers' list of 2M events: the M grants, then the M blocks, which extend the chain at
+ * its far end. The last block is the deadlock. Free it with gen_trace_free. */
 gordian_status detect_paper_list(uint32_t size, struct gen_trace *trace, gordian_error *error);
 /* The release at the end of the chain, after the grants and the first `links` blocks of the list.
- * It serves the process before. */
+ * It serves the previous process in the chain. */
 gordian_event detect_paper_release(uint32_t links);
 
 /* Events of a slice. */

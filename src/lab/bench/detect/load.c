@@ -42,7 +42,7 @@ static gordian_status ours(void *context, double *ns, gordian_error *error)
     return status;
 }
 
-/* Runs the bare loop, or the one that also maintains queues and held resources. */
+/* Runs the bare loop, or the loop that also maintains queues and held resources. */
 static gordian_status run_loop(struct load *load, bool keeps, double *ns, gordian_error *error)
 {
     const size_t count = load->trace.event_count;

@@ -22,8 +22,9 @@ struct long_chain {
 /* Opens processes and resources, nothing held. On failure there is nothing to close. */
 gordian_status long_chain_open(struct long_chain *chain, const char *engine, uint32_t length,
                                uint64_t first_units, gordian_error *error);
-/* The same in a system of `size` processes and resources. The caller keeps ownership of the ids.
- * Such a chain can be built and taken apart again, but has no rounds of random releases. */
+/* Like long_chain_open, but in a system of `size` processes and resources. The caller keeps
+ * ownership of the ids. Such a chain can be built and taken apart again, but has no rounds of
+ * random releases. */
 gordian_status long_chain_open_within(struct long_chain *chain, const char *engine, uint32_t length,
                                       uint64_t first_units, const uint32_t *ids, uint32_t size,
                                       gordian_error *error);
@@ -33,10 +34,10 @@ gordian_status long_chain_settle(struct long_chain *chain, gordian_error *error)
 /* A command to the device without work, and its completion: the round trip. Nothing may be held. */
 gordian_status long_chain_round_trip(void *chain, double *ns, gordian_error *error);
 
-/* The papers' list of 2M events, except the one that closes it; settled at the end. `answers`, if
- * not NULL, gets length - 1 times, from each blocked event to its answer. The chain grows at its
- * far end (their order: every block changes all rows before it), or at its front (every block
- * changes one). */
+/* Applies the papers' list of 2M events except the last, which closes the ring, and waits until it
+ * is settled. `answers`, unless NULL, receives length - 1 durations: the time from each blocked
+ * event to its answer. The chain grows at its far end (their order: every block changes all rows
+ * before it), or at its front (every block changes one). */
 gordian_status long_chain_build(struct long_chain *chain, bool far_end_first, double *answers,
                                 double *ns, gordian_error *error);
 /* The last of the 2M events, a deadlock. */

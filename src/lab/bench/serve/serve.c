@@ -134,7 +134,7 @@ static gordian_status add_latency(struct world *world, enum side which, struct l
     return bench_add(world->bench, &row);
 }
 
-/* Measures the sides in turn, and the one that syncs at the end. */
+/* Measures the sides in turn. The side that syncs to disk comes last. */
 static gordian_status time_all(struct world *world, struct latencies *all, size_t rounds)
 {
     for (size_t round = 0; round < rounds; round++)

@@ -8,7 +8,7 @@
 
 #define DEPTH      64
 #define SHARE      0.8
-#define TOP_MOST   30   /* seconds to measure the top rate: a tenth, at most these */
+#define TOP_MOST   30 /* maximum seconds to measure the top rate, which takes a tenth of the run */
 #define GROWTH_BAR 1.10 /* memory growth after the first tenth, at most */
 #define RATE_BAR   0.98 /* share of the requested rate, at least */
 

@@ -124,7 +124,7 @@ static gordian_status run_disjoint(void *context, double *ns, gordian_error *err
         pthread_join(workers[i].thread, NULL);
     pthread_barrier_destroy(&start);
     gordian_close(system);
-    /* From the first start to the last end. */
+    /* The duration runs from the first worker's start to the last worker's end. */
     uint64_t began = UINT64_MAX, ended = 0, wrong = 0;
     for (unsigned i = 0; i < load->threads; i++) {
         began = workers[i].began < began ? workers[i].began : began;

@@ -56,7 +56,8 @@ struct gpu_launch published_array_index(const struct published_array *array,
  * because our array's interface has it.) */
 gordian_status published_array_reserve(struct published_array *array, uint64_t heap_bytes,
                                        gordian_error *error);
-/* Returns the number of elements, and of those that did not fit since the last call. */
+/* Returns the number of elements, and the number of elements that did not fit since the last call.
+ */
 gordian_status published_array_settle(struct published_array *array, struct gpu_array_count *count,
                                       gordian_error *error);
 /* Removes all elements. Also frees the buckets if no other array uses the heap. */

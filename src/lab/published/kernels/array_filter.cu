@@ -1,14 +1,12 @@
 /*
- * Keeps the numbers below a bound, in any order: in a growable array or, with the same kernel, in
- * a
- * preallocated array.
+ * Copies the numbers below a bound, in any order, to a growable array or, with the same kernel, to
+ * a preallocated array.
  *
  * A block processes one tile after another. Each thread loads its elements 16 bytes at a time, all
- * before the first use. Each warp compacts what it keeps in shared memory, by votes. One thread
- * reserves space for the whole tile with one atomic and looks up the page. Then each warp writes
- * its
- * share to whole cache lines. The outputs of a tile have the same order on every launch, as marks
- * require.
+ * before the first use. Each warp uses votes to compact the numbers it keeps in shared memory. One
+ * thread reserves space for the whole tile with one atomic and looks up the page. Then each warp
+ * writes its share to whole cache lines. The outputs of a tile have the same order on every launch.
+ * Marks depend on this.
  */
 #include "foundation/gpu/kernels/array/array.h"
 #include "lab/published/kernels/array_filter.h"

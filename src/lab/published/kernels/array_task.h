@@ -1,5 +1,5 @@
-/* The task to measure growable arrays with, taken from the paper: keep those of many numbers that
- * are below a bound. Provides the input and the check of the result. */
+/* The task to measure growable arrays with, taken from the paper: of many numbers, keep the ones
+ * below a bound. Provides the input and the check of the result. */
 #pragma once
 
 #include "foundation/gpu/language/kernel.h"

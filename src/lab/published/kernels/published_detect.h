@@ -39,7 +39,7 @@ struct published_lmdda_arguments {
     uint64_t rp, rp_after;                       /* resource x process */
     uint64_t ar;                                 /* process x resource */
     uint64_t ar_turned, rp_turned;               /* transposes */
-    uint64_t sp;                       /* a row of processes: those that wait for nothing */
-    uint64_t masks;                    /* process x process: row p has only p */
-    uint64_t deadlock, waiting, reach; /* uint32_t: flags */
+    uint64_t sp;                                 /* one row: the processes that wait for nothing */
+    uint64_t masks;                              /* process x process: row p has only p */
+    uint64_t deadlock, waiting, reach;           /* uint32_t: flags */
 };
