@@ -362,7 +362,7 @@ static gordian_status take_done(gordian_client *client, const struct wire_frame 
         return broken_answer(client);
     if (command->kind == WIRE_USE || command->kind == WIRE_OPEN) {
         note_kind(client, frame);
-        client->last_notified = NOT_NOTIFIED; /* that was the counter of another system */
+        client->last_notified = NOT_NOTIFIED; /* the counter was of another system */
     } else if (command->kind == WIRE_SUBSCRIBE) {
         /* Keep the mask for the next greeting, even if the caller has given up waiting for the
          * answer. */

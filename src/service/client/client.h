@@ -154,8 +154,8 @@ struct gordian_client {
 
 /* ---- servers.c */
 
-/* Parses a comma-separated list of addresses. An address without a scheme has that of the previous
- * one. */
+/* Parses a comma-separated list of addresses. An address without a scheme has the scheme of the
+ * previous address. */
 gordian_status servers_parse(gordian_client *client, const char *uri,
                              const struct secure_options *tls_options, gordian_error *error);
 void servers_free(gordian_client *client);

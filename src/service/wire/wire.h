@@ -62,9 +62,9 @@ enum wire_kind {
     WIRE_EVENT, /* unsolicited: JSON of an event of another client, to subscribers */
     WIRE_ANSWER,
     WIRE_FENCE, /* before another frame, if HELLO asked for it: u64, the fencing token of the grant
-                   that the frame reports. For RESULTS: the token of the first event that is no
-                   duplicate; later events have the following numbers. For WELCOME: a token as
-                   large as the largest of the session */
+                   that the frame reports. For RESULTS: the token of the first event that is not a
+                   duplicate; later events have the following numbers. For WELCOME: a token as large
+                   as the largest of the session */
 };
 
 struct wire_text {
@@ -90,7 +90,7 @@ enum wire_found {
 enum wire_found wire_next(const void *bytes, size_t count, size_t limit, struct wire_frame *frame,
                           size_t *used);
 
-/* Encodes a frame with the given body. (PING, STATE, ... have functions of their own below.) */
+/* Encodes a frame with the given body. (PING, STATE, ... have separate functions below.) */
 size_t wire_put_frame(void *to, size_t room, uint8_t kind, const void *body, size_t size);
 
 /* ------------------------------------------------------------------ from the client */
@@ -196,8 +196,8 @@ bool wire_get_u64(const struct wire_frame *frame, uint64_t *value);
 
 /* Finds the event number in the JSON of an EVENT. Returns false if there is none. */
 bool wire_event_seq(const char *json, size_t length, uint64_t *seq);
-/* What subscribers get in place of lost events: those after the first number, up to the second. The
- * numbers are unsigned long long. */
+/* Sent to subscribers in place of lost events: the events after the first number, up to the second.
+ * The numbers are unsigned long long. */
 #define WIRE_MISSED "{\"gap\":{\"from\":%llu,\"seq\":%llu}}"
 
 /* ASK: how would this request be answered? */
@@ -276,8 +276,8 @@ enum wire_outcome {
 };
 
 #define WIRE_ENGINE_CANNOT 250  /* refusal, reason: the system's engine cannot represent this */
-#define WIRE_OVER_MEMORY   251  /* likewise: the client is over its memory quota */
-#define WIRE_OTHERS        252  /* likewise: the process belongs to another session */
+#define WIRE_OVER_MEMORY   251  /* refusal, reason: the client is over its memory quota */
+#define WIRE_OTHERS        252  /* refusal, reason: the process belongs to another session */
 #define WIRE_WAITS         0x80 /* set in the reason of a verdict: the request waits in the queue */
 
 struct wire_result {

@@ -46,7 +46,7 @@ enum auth_rights {
 #define AUTH_NAME_MAX    63
 #define AUTH_SYSTEMS_MAX 255
 
-/* What a token permits. Texts are valid until the next reload. */
+/* The permissions of a token. Texts are valid until the next reload. */
 struct auth_grant {
     enum auth_rights rights;
     const char *name;    /* of the token; "" without tokens */

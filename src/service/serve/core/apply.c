@@ -47,8 +47,8 @@ void record_append_body(struct service *service, size_t frame_size)
 
 /* ------------------------------------------------------------------ quotas */
 
-/* Limits may change between two runs. A replay ignores them: what was applied once is applied
- * again. */
+/* Limits may change between two runs. A replay ignores them: it applies all records that were
+ * applied before. */
 static gordian_status check_names(struct service *service, const struct served *served,
                                   uint32_t session, gordian_error *error)
 {
@@ -287,8 +287,8 @@ static gordian_status declare_one(struct service *service, struct served *served
                                   const struct wire_declaration *declaration, bool *changed,
                                   uint32_t *id, gordian_error *error)
 {
-    /* The process will belong to the session that sends its events. The one that names it is
-     * checked for its cost. */
+    /* The process will belong to the session that sends its events. The quota of the session that
+     * names it must allow its cost. */
     if (declaration->what == WIRE_OTHER) {
         TRY(quota_check(service, session,
                         served_new_process_cost(served, declaration->name.length, 0), error));

@@ -118,8 +118,9 @@ static void collect_granted(struct service *service, const struct apply_events *
     notify_granted(service, events->served, list + done, count - done, events->client);
 }
 
-/* After a feed of `taken` events with `left` more to come: is the slice over? Also adapts how many
- * events are fed between two readings of the clock: expensive events are fed one by one. */
+/* Called after a feed of `taken` events, when `left` more are to come: is the slice over? Also
+ * adapts the number of events between two readings of the clock: expensive events are fed one by
+ * one. */
 static bool must_yield(struct service *service, struct apply_events *events, size_t taken,
                        size_t left, uint64_t *looked)
 {

@@ -3,8 +3,8 @@
  *
  * An incident begins with the request that closes a deadlock. Its members are the processes of the
  * witness that are not members of another incident. It ends when no member is deadlocked any more.
- * Only a cancel, an exit, a recovery or a lost session can cause that; not always of a member,
- * where a witness contains members of several incidents.
+ * Only a cancel, an exit, a recovery or a lost session can cause that. It need not be the exit or
+ * cancel of a member if a witness contains members of several incidents.
  *
  * In a single-unit system an incident is a cycle. The engine knows which request closed it, and
  * which cancel or exit opens it. Its members need not be listed, so a cycle of half a million
@@ -110,8 +110,8 @@ static const char *incident_labels_text(struct served *served, const gordian_wit
 
 /* ------------------------------------------------------------------ slots */
 
-/* Frees a slot. The serial number changes, so members of the old incident are no members of the
- * next one. */
+/* Frees a slot. The serial number changes, so members of the old incident do not become members of
+ * the next one. */
 static void free_place(struct service *service, struct served *served, uint32_t place)
 {
     struct open_incident *open = &served->incidents[place];
@@ -169,7 +169,7 @@ static bool list_incident_members(struct served *served, uint32_t place,
     return open->members;
 }
 
-/* The first members, for texts; those of a cycle are in the order of the witness. */
+/* The first members, for texts. The members of a cycle are in the order of the witness. */
 static size_t first_members(const struct open_incident *open, const gordian_witness *witness,
                             uint32_t few[NAMES_MAX])
 {
@@ -225,7 +225,7 @@ static bool keep_replay(struct service *service)
     return work->replays++ < service->options.limits.incidents_second;
 }
 
-/* The store keeps the labels in a record of their own. */
+/* The store keeps the labels in a separate record. */
 static void append_incident(struct service *service, const struct incident *incident)
 {
     const struct service_journal *journal = &service->options.journal;
@@ -343,8 +343,8 @@ bool incidents_walk(struct service *service)
 
 /* ------------------------------------------------------------------ the end */
 
-/* Reports the end. The process that left is notified as well. If members of a cycle were not
- * visited, their sessions are not notified. */
+/* Reports the end. The session of the process that left is notified as well. If members of a cycle
+ * were not visited, their sessions are not notified. */
 static void report_end(struct service *service, struct served *served,
                        const struct open_incident *open, const char *how, const char *victim,
                        uint32_t leaver)

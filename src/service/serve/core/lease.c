@@ -12,7 +12,7 @@
 
 /* A longer gap between two readings of the clock is a stall: it is read every TICK_MS. */
 #define STALL_MS (2 * TICK_MS)
-/* How long unread input may delay an expiry. A flood of input cannot make that longer. */
+/* Maximum delay of an expiry because of unread input. A flood of input cannot extend it. */
 #define UNREAD_MS 1000
 
 /* ------------------------------------------------------------------ the clock */
@@ -77,7 +77,7 @@ void lease_expire(struct service *service)
         const struct session *session = &service->sessions[i];
         struct client *client = session->client;
         bool over = lease_expired(service, session);
-        /* May it have sent input that was not read yet? */
+        /* May the session have sent input that was not read yet? */
         if (over && (client ? client->has_more && client->has_more(client)
                             : unheard && work->lease - session->deadline < UNREAD_MS))
             over = false;

@@ -246,8 +246,8 @@ static gordian_status declare_word(struct client *client, struct served *served,
     return apply_declaration(client->service, served, session, &declaration, id, error);
 }
 
-/* Creates the processes whose acts are awaited. They are owned by the sessions that send their
- * events, not by the one that names them; but its quota must allow them. */
+/* Creates the processes whose acts are awaited. The sessions that send their events own them, not
+ * the session that names them. But the quota of the naming session must allow them. */
 static gordian_status create_awaited(struct client *client, struct served *served,
                                      gordian_error *error)
 {

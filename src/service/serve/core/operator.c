@@ -1,5 +1,5 @@
-/* Actions of operators. The action is an event of the service itself, and a record says who did it,
- * to which process, and why. Both are stored, or none. */
+/* Actions of operators. The action is an event of the service itself, and a record states the
+ * operator, the process and the reason. Either both are stored, or neither. */
 #include "service/serve/core/service_internal.h"
 
 #include <string.h>

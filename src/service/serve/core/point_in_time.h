@@ -16,8 +16,8 @@ struct past;
  * service shuts down. On failure *out is NULL. */
 gordian_status point_in_time_open(struct past **out, const struct store_options *source,
                                   const atomic_bool *stop, gordian_error *error);
-/* Moves to the time `at`. GORDIAN_STATUS_END: that is not stored, and the error says what is. The
- * service is valid until the next call. */
+/* Moves to the time `at`. GORDIAN_STATUS_END: the state of that time is not stored; the error names
+ * the times that are stored. The service is valid until the next call. */
 gordian_status point_in_time_seek(struct past *past, uint64_t at, struct service **service,
                                   gordian_error *error);
 const struct store_options *point_in_time_source(const struct past *past);

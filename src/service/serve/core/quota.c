@@ -29,7 +29,7 @@ struct meter {
     struct meter *parent; /* NULL: of the service */
     uint64_t used;
     uint64_t limit; /* 0: none */
-    bool refused;   /* it refused memory since service_begin */
+    bool refused;   /* it has refused memory since service_begin */
 };
 
 static bool quota_has_room(struct meter *meter, size_t more)

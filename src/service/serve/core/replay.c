@@ -169,7 +169,7 @@ static void save_session(const struct service *service, uint32_t slot, struct by
     bytes_text(bytes, holder, strlen(holder));
 }
 
-/* Saves all but the systems, which follow in sections of their own. */
+/* Saves everything except the systems, which follow in separate sections. */
 static void save_service(const struct service *service, struct bytes *bytes)
 {
     bytes_u64(bytes, SERVICE_VERSION);
@@ -303,7 +303,7 @@ static gordian_status load_service(struct service *service, struct bytes_in *in,
         service->fence = bytes_take_u64(in);
     if (in->bad || bytes_left(in) > 0)
         return bad_snapshot(error);
-    /* the saved systems replace those of a new service */
+    /* the saved systems replace the systems of a new service */
     for (uint32_t i = 0; i < service->system_limit; i++)
         if (service->systems[i])
             service_drop_system(service, service->systems[i]);
@@ -431,7 +431,7 @@ gordian_status service_load_section(struct service *service, const char *name, c
 
 void service_resume(struct service *service)
 {
-    service->work->steady = service_steady(service); /* reading the journal is no stall */
+    service->work->steady = service_steady(service); /* reading the journal is not a stall */
     service_begin(service);
     quota_set_limit(service);
     for (uint32_t i = 0; i < service->session_limit; i++) {

@@ -64,7 +64,7 @@ enum service_rights {
     SERVICE_WRITE = 15,     /* all rights */
 };
 
-/* What a token permits. Texts are copied. */
+/* The permissions of a token. Texts are copied. */
 #define SERVICE_HOLDER_MAX  63
 #define SERVICE_SYSTEMS_MAX 255
 
@@ -212,7 +212,7 @@ struct service_counters {
     uint64_t throttled;          /* times a client was paused for its rate limit */
     uint64_t over_memory;        /* commands and events refused for a memory quota */
     uint64_t leases_ended;       /* sessions that were lost */
-    uint64_t stalls, stalled_ms; /* of the event loop; leases do not run meanwhile */
+    uint64_t stalls, stalled_ms; /* of the event loop; leases do not expire during that time */
     uint64_t turns;              /* iterations of the event loop */
     uint64_t hooks_sent, hooks_failed, hooks_dropped; /* the server's: webhooks of --on-deadlock */
     uint64_t log_suppressed, log_dropped; /* the server's: lines over the rate limit; lines dropped
@@ -273,9 +273,9 @@ bool service_is_busy(const struct service *service);
 
 /* May clients with this token use this system? */
 bool service_is_permitted(const struct service *service, uint32_t holder, const char *system);
-/* An operator's action: an exit or a cancel of any process, stored with who did it and why.
- * GORDIAN_STATUS_UNAVAILABLE: the journal takes no records now. GORDIAN_STATUS_INPUT: no effect
- * (the process does not wait, ...). */
+/* An operator's action: an exit or a cancel of any process, stored with the operator and the
+ * reason. GORDIAN_STATUS_UNAVAILABLE: the journal takes no records now. GORDIAN_STATUS_INPUT: no
+ * effect (the process does not wait, ...). */
 struct service_action {
     gordian_op op;
     uint32_t process;

@@ -125,7 +125,7 @@ void client_drop_question(struct client *client);
 bool service_is_cut_off(const struct service *service);
 /* Starts a command: reads the clocks. */
 void service_begin(struct service *service);
-/* Number of the last record, or of the one that is still to be appended. */
+/* Number of the last record, or of the record that is still to be appended. */
 uint64_t service_last(const struct service *service);
 
 static inline struct served *service_system(const struct service *service, uint32_t slot)
@@ -301,10 +301,11 @@ struct apply_events {
                   const struct served_result *result);
     void *context;        /* of the caller's */
     struct json *victims; /* gets the victims of recovery, unless NULL */
-    const char *how;      /* how incidents end when a member leaves; NULL: by the kind of event */
+    const char *how; /* the reported end of incidents when a member leaves; NULL: depends on the
+                        kind of event */
     /* Slices: with `sliced`, the function may return early and set `yields`. `list` and `first` are
-     * then the rest, and work->results has the results so far. `resumed`: it has those of earlier
-     * slices. */
+     * then the rest, and work->results has the results so far. `resumed`: work->results has the
+     * results of earlier slices. */
     bool sliced, resumed, yields;
 };
 
@@ -330,10 +331,10 @@ static inline uint8_t *record_end(const struct service *service)
 
 /* ---- events.c */
 
-/* Returns the fencing token of the next event. It is greater than that of any earlier event of any
- * system, also after a restart. It follows the time of the records, so it grows even if all state
- * was lost, unless the clock goes back. A grant has the number of its event, so later grants have
- * greater numbers. */
+/* Returns the fencing token of the next event. It is greater than the token of any earlier event of
+ * any system, also after a restart. It follows the time of the records, so it grows even if all
+ * state was lost, unless the clock goes back. A grant has the number of its event, so later grants
+ * have greater numbers. */
 uint64_t fence_next(struct service *service);
 /* Sends FENCE, if the client wants it. */
 void fence_put(struct client *client, uint64_t fence);

@@ -27,7 +27,7 @@ struct session {
     uint64_t last;                 /* number of the last applied event */
     uint32_t lease_ms;             /* 0: it ends with its connection */
     uint64_t opened;               /* ms since 1970 */
-    uint64_t processes;            /* that it owns, in all systems */
+    uint64_t processes;            /* number of processes that the session owns, in all systems */
     char name[SESSION_NAME_MAX + 1];
     struct session_share *shares;
     uint32_t share_count, share_room;

@@ -106,7 +106,7 @@ void frame_swap_output(struct client *client)
 void frame_free(struct client *client)
 {
     struct client_frame *frame = &client->frame;
-    gordian_allocator memory = memory_allocator(NULL); /* that of every output */
+    gordian_allocator memory = memory_allocator(NULL); /* the allocator of every output */
     memory_free_all(&client->service->memory, frame->results, frame->served, frame->ids);
     memory_free(&memory, frame->notifications.buffer);
     *frame = (struct client_frame){0};

@@ -26,7 +26,8 @@
     "Cross-Origin-Resource-Policy: same-origin\r\n"                                                \
     "Content-Security-Policy: default-src 'none'; frame-ancestors 'none'\r\n"
 
-/* For a leader that may have been replaced: what it shows was committed, and may be out of date. */
+/* Header for responses of a leader that may have been replaced: they show committed state, which
+ * may be out of date. */
 #define API_STALE "Warning: 110 gordian \"Response is Stale\"\r\n"
 
 /* ------------------------------------------------------------------ helpers */
@@ -284,7 +285,7 @@ static bool reply_health(const struct api *api, struct http_connection *connecti
     return true;
 }
 
-/* Metrics and streams: they have rights of their own, and write their own response. */
+/* Metrics and streams: these check their rights themselves, and write their own response. */
 static bool reply_other(struct api_call *call, struct http_connection *connection)
 {
     const struct http_request *request = call->request;
@@ -338,8 +339,8 @@ static void api_reply(struct api_call *call, int status)
 /* ------------------------------------------------------------------ responses that wait for a
  * commit */
 
-/* A response must not show what a power failure could still undo. Like an answer of the protocol,
- * it waits until its records are committed. */
+/* A response must not show state that a power failure could still undo. So, like an answer of the
+ * protocol, the response waits until its records are committed. */
 struct held_response {
     struct held_response *next;
     struct api *api;
@@ -349,8 +350,8 @@ struct held_response {
     uint64_t number;
 };
 
-/* With a shared store another leader may exist, which never saw uncommitted records. Only without
- * one may uncommitted state be shown while the store cannot commit. */
+/* With a shared store, there may be another leader that never saw uncommitted records. So while the
+ * store cannot commit, uncommitted state may be shown only if the store is not shared. */
 bool api_is_kept(const struct api *api)
 {
     const char *why;

@@ -24,8 +24,8 @@
  * Times are ms since 1970. The handlers run in the event loop and must be fast: everything that
  * grows with a system has a limit, and a thread queries the history of incidents. A response is
  * written to an `output` in memory with the JSON writer; a thread writes long ones from a copy
- * (api_write_in_thread). A handler returns the HTTP status, with a message for any status but 200.
- * docs/guide/serve.md describes all responses.
+ * (api_write_in_thread). A handler returns the HTTP status, with a message unless the status is
+ * 200. docs/guide/serve.md describes all responses.
  */
 #pragma once
 
@@ -91,7 +91,7 @@ struct api_call {
     struct auth_grant grant; /* of the client */
     struct served *system;   /* of paths below /systems/NAME */
     struct output out;       /* the body of the response */
-    char message[300];       /* of any status but 200 */
+    char message[300];       /* error message, if the status is not 200 */
     char headers[200];       /* more header lines, each with CR LF */
 };
 
@@ -173,5 +173,5 @@ int api_labels(struct api_call *call);
 int api_blockers(struct api_call *call);
 int api_feed(struct api_call *call);
 
-/* Is everything committed that was applied? Also true while nothing can be committed. */
+/* Are all applied records committed? Also true while nothing can be committed. */
 bool api_is_kept(const struct api *api);

@@ -32,10 +32,10 @@ struct picker {
     gordian_allocator memory;
     struct list processes, resources;
     size_t limit;
-    bool full;                            /* the limit is reached */
-    bool partial;                         /* some nodes were not examined */
-    bool broken;                          /* out of memory */
-    char *message;                        /* for any status but 200: GRAPH_MESSAGE bytes */
+    bool full;     /* the limit is reached */
+    bool partial;  /* some nodes were not examined */
+    bool broken;   /* out of memory */
+    char *message; /* error message, unless the status is 200: GRAPH_MESSAGE bytes */
     gordian_edge edges[API_SIDE_MAX + 1]; /* of the current node */
 };
 
@@ -186,7 +186,7 @@ static void pick_labelled(struct picker *picker, const char *label)
     }
 }
 
-/* Picks the neighbourhood of a node: `depth` steps along edges in any direction. */
+/* Picks the neighbourhood of a node: `depth` steps along edges in either direction. */
 static bool pick_around(struct picker *picker, const char *name, uint64_t depth)
 {
     size_t length = strlen(name), process_done = 0, resource_done = 0;

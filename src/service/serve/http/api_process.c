@@ -11,7 +11,7 @@ struct chain {
     struct api_call *call;
     struct served *system;
     uint32_t ids[API_CHAIN_MAX]; /* in the order of discovery */
-    uint32_t seen[1024];         /* hash table of them: index + 1; 0: free */
+    uint32_t seen[1024];         /* hash table of `ids`: index + 1; 0: free */
     size_t count;
     bool truncated;
 };
@@ -84,7 +84,8 @@ static void write_link(struct chain *chain, struct json *json, uint32_t process)
     json_shut(json);
 }
 
-/* As in `gordian detect --json`; null also if too many processes are ahead of it. */
+/* Writes the witness as `gordian detect --json` does; null also if too many processes are ahead of
+ * the process. */
 static void write_chain_witness(struct chain *chain, struct json *json, uint32_t process)
 {
     gordian_witness witness;
@@ -135,7 +136,7 @@ int api_chain(struct api_call *call)
     return answer_chain(&chain, process);
 }
 
-/* ------------------------------------------------------------------ what if */
+/* ------------------------------------------------------------------ hypothetical requests */
 
 static int read_want(struct api_call *call, const struct value *item, gordian_want *want)
 {

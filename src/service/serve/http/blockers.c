@@ -114,8 +114,8 @@ static void keep_worst_blockers(struct blockers_system *system, struct blockers_
     system->best[at] = root;
 }
 
-/* Ranks the roots: processes that wait for none and have others behind them. Of each cycle, where
- * no process is a root, it ranks the one with the most behind it, for the whole cycle. */
+/* Ranks the roots: processes that wait for none and have others behind them. A cycle has no root.
+ * It is represented by its process with the most others behind it. */
 static void rank_some(struct blockers_system *system, uint32_t end)
 {
     for (uint32_t i = system->at; i < end; i++) {

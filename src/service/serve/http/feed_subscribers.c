@@ -40,7 +40,7 @@ struct followers {
     size_t room;
 };
 
-/* ------------------------------------------------------------------ what is committed */
+/* ------------------------------------------------------------------ committed events */
 
 static struct feed_commit *commit_of(struct followers *followers, const struct served *served)
 {

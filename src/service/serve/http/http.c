@@ -400,7 +400,7 @@ static void on_timer(evutil_socket_t fd, short what, void *context)
 
 /* ------------------------------------------------------------------ accepting */
 
-/* How soon a connection can be replaced, the first ones first. */
+/* Order in which connections are replaced by new ones. */
 enum replace_order {
     REPLACE_AT_ONCE,   /* it is closing, or waits for the answer to a wrong token */
     REPLACE_UNKNOWN,   /* request unfinished or response unread, without a valid token */

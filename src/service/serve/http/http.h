@@ -3,11 +3,11 @@
  *
  * All resources of a client are limited: connections, bytes of head and body, unsent bytes, and the
  * *total* time of a request and of its response (sending or reading a byte now and then does not
- * extend it). When all connections are in use, one that waits for the answer to a wrong token is
- * replaced, or else the one whose request has been unfinished longest; those with a valid token
- * last. If none can be replaced, some reserved connections are accepted for health checks and
- * metrics (http_is_reserved). libevent's evhttp cannot limit that time and number, nor report which
- * limit was exceeded.
+ * extend it). When all connections are in use, a connection that waits for the answer to a wrong
+ * token is replaced, otherwise the connection whose request has been unfinished longest.
+ * Connections with a valid token are replaced last. If none can be replaced, some reserved
+ * connections are accepted for health checks and metrics (http_is_reserved). libevent's evhttp
+ * cannot limit that time and number, nor report which limit was exceeded.
  */
 #pragma once
 

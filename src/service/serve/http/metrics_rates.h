@@ -57,7 +57,7 @@ struct rates {
     uint64_t next_at;                   /* steady ms */
     struct metrics_histogram before;    /* latencies at the last sample */
     struct rate seconds[RATES_SECONDS]; /* of the service */
-    struct rates_minutes minutes;       /* likewise */
+    struct rates_minutes minutes;       /* of the service */
 };
 
 void rates_init(struct rates *rates, struct service *service);

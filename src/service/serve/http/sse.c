@@ -69,7 +69,8 @@ static bool is_for_stream(const struct stream *stream, const char *system)
                        auth_fits(stream->patterns, system));
 }
 
-/* Sends a text to the streams of this system; `always`: also to those that have skipped changes. */
+/* Sends a text to the streams of this system; `always`: also to streams that have skipped
+ * changes. */
 static void write_all_streams(struct sse *sse, const char *system, const struct output *text,
                               bool always)
 {
@@ -245,8 +246,8 @@ static bool survey_recent(const struct served *served, struct position *position
     return effects > 0 && !position->lost;
 }
 
-/* Sends what has happened. `to_the_end`: also events without effects, so that all streams are where
- * a graph fetched now will be. */
+/* Sends the changes since the last call. `to_the_end`: also sends events without effects, so that
+ * all streams are at the same event as a graph fetched now. */
 static void flush_position(struct sse *sse, const struct served *served, struct position *position,
                            bool to_the_end)
 {

@@ -588,8 +588,8 @@ static bool has_slot(const struct server *server, enum connection_from from)
     return server->service->client_count < (from == FROM_TCP ? limit - local : limit);
 }
 
-/* Finds the connection to replace among those that have not identified themselves: first one with a
- * wrong token, then the oldest. NULL: none; *soon: they are too new. */
+/* Finds the connection to replace among the connections that have not identified themselves: first
+ * one with a wrong token, then the oldest. NULL: none; *soon: they are too new. */
 static struct connection *find_idle_connection(const struct server *server,
                                                enum connection_from from, bool *soon)
 {

@@ -75,7 +75,7 @@ static void clear_notices(struct hook *hook, struct notice_list *list)
 
 /* ------------------------------------------------------------------ the thread */
 
-/* Under the mutex. Returns false if the thread must stop. */
+/* The caller holds the mutex. Returns false if the thread must stop. */
 static bool wait_ms(struct hook *hook, unsigned ms)
 {
     uint64_t end = clock_ns() + UINT64_C(1000000) * ms;
@@ -87,7 +87,7 @@ static bool wait_ms(struct hook *hook, unsigned ms)
     return !hook->stopping && !hook->cleared;
 }
 
-/* Under the mutex, which is released meanwhile. Returns false if sending was aborted. */
+/* The caller holds the mutex, which is released meanwhile. Returns false if sending was aborted. */
 static bool send_notice(struct hook *hook, const struct notice *notice)
 {
     unsigned pause = hook->target.first_wait_ms;

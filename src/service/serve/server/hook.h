@@ -65,5 +65,5 @@ gordian_status hook_parse(struct hook_target *target, const char *text, const ch
                           gordian_error *error);
 gordian_status hook_send(struct hook_target *target, const char *body, size_t length,
                          gordian_error *error);
-/* Called by another thread: what is being sent, and everything later, fails soon. */
+/* Called by another thread: the transfer in progress and all later ones fail soon. */
 void hook_abort(struct hook_target *target);

@@ -65,8 +65,8 @@ int history_ask(sqlite3 *db, const char *sql, int64_t *number);
  * Returns an SQLite code. */
 int history_check_parts(sqlite3 *db, bool *damaged, gordian_error *error);
 
-/* Checksums of rows are stored in a table of their own. They cover these columns; not the replay,
- * which is deleted earlier. Adds one value to a checksum; SQL calls it as row_sum(...). */
+/* Checksums of rows are stored in a separate table. They cover these columns; not the replay, which
+ * is deleted earlier. Adds one value to a checksum; SQL calls it as row_sum(...). */
 #define HISTORY_SUMMED "system, at, ended, how, requester, victim, processes, witness"
 uint32_t history_sum(uint32_t sum, const unsigned char *text, int length);
 int history_add_functions(sqlite3 *db);

@@ -25,7 +25,7 @@ struct incident {
 
 /* An operator action is stored like an incident whose id is this bit plus the number of its record.
  * `requester` is the operator, `how` the action, `victim` the process, `processes` the reason. It
- * is not an incident, and has a table of its own. */
+ * is not an incident, and is stored in a separate table. */
 #define INCIDENT_ACTION (UINT64_C(1) << 63)
 
 /* The labels of an incident are stored the same way, with the id of the incident; `processes` is

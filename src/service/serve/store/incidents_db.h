@@ -47,8 +47,9 @@ gordian_status incidents_adopt(struct incidents_db **out, struct sqlite3 *db,
                                const gordian_allocator *allocator, gordian_error *error);
 void incidents_close(struct incidents_db *db);
 
-/* Calls `each` for every matching incident. Any status but GORDIAN_OK from it ends the query and is
- * returned (GORDIAN_STATUS_END: ends it successfully). The texts are valid during the call only. */
+/* Calls `each` for every matching incident. If `each` returns a status other than GORDIAN_OK, the
+ * query ends and returns that status (GORDIAN_STATUS_END: it ends successfully). The texts are
+ * valid during the call only. */
 gordian_status incidents_query(struct incidents_db *db, const struct incidents_filter *filter,
                                gordian_status (*each)(void *context, const struct incident *),
                                void *context, gordian_error *error);

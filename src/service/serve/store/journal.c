@@ -67,7 +67,8 @@ static bool cut_behind(struct journal *journal)
 gordian_status journal_roll(struct journal *journal, gordian_error *error)
 {
     uint32_t salt;
-    /* The new file would have the same name: that is only useful to replace an empty one. */
+    /* Without records in the current file, the new one would have the same name. So it is made only
+     * to replace an empty file. */
     if (journal->fd >= 0 && journal->first == journal->next &&
         (journal->size > JOURNAL_HEAD || !journal->full))
         return GORDIAN_OK;

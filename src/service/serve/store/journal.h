@@ -12,8 +12,8 @@
  * frame number, 4 frames before it in the same write, 4 bytes from here to the end of that write, 8
  *     number of the first record, 8 its time, 4 records, 4 their bytes, 4 incidents, 4 their bytes
  *
- * Numbers are little-endian. A checksum is a CRC-32C; that of a frame starts with the salt, so that
- * data sent by a client cannot look like a frame.
+ * Numbers are little-endian. A checksum is a CRC-32C. The checksum of a frame starts with the salt,
+ * so that data sent by a client cannot look like a frame.
  *
  * A failed write leaves nothing behind: its remains are cut off before the next write. One thread
  * at a time uses a journal.
@@ -77,7 +77,7 @@ void journal_close(struct journal *journal);
 
 /* ---- reading a whole file */
 
-/* How far a file is good. */
+/* Where the good part of a file ends. */
 enum journal_end {
     JOURNAL_MORE,   /* a good frame follows */
     JOURNAL_ENDS,   /* to its end */

@@ -15,7 +15,7 @@
 
 #define VERSION 2
 #define SIZE    32 /* bytes; the epoch, at offset 8, is aligned for an atomic load */
-#define HALF    16 /* each half has a checksum of its own, so a torn write keeps both valid */
+#define HALF    16 /* each half has its own checksum, so a torn write keeps both valid */
 #define NEW     MARKER_FILE ".new"
 
 static void put_marker(const struct marker *marker, uint8_t bytes[SIZE])

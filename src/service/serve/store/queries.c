@@ -168,7 +168,7 @@ gordian_status questions_open(struct questions **out, const char *folder,
     return status;
 }
 
-/* Removes a question from the list and frees it. Under the mutex. */
+/* Removes a question from the list and frees it. The caller holds the mutex. */
 static void remove_question(struct questions *questions, struct question *question)
 {
     struct question **link = &questions->first;

@@ -43,7 +43,7 @@ size_t batch_bytes(const struct batch *batch)
     return batch->body.used + batch->incidents.used;
 }
 
-/* Recycles a batch; if the loop has a history of its own, its incidents go there first. */
+/* Recycles a batch; if the loop has its own history, its incidents go there first. */
 static void recycle_batch(struct store *store, struct batch *batch)
 {
     if (store->committed_end && batch->incident_count > 0) {

@@ -2,9 +2,10 @@
  * A snapshot: one file, which is either complete or absent.
  *
  *     snapshot-N     N (20 digits) is the number of the last record it contains
- *       head         "GRDS", version, N, time, length and checksum of the body, checksum of the
- * head body         of each section: length, name, length, bytes snapshot.new   a snapshot that is
- * being written
+ *       head         "GRDS", version, N, time, length and checksum of the body, checksum of
+ *                    the head
+ *       body         of each section: length, name, length, bytes
+ *     snapshot.new   a snapshot that is being written
  */
 #pragma once
 

@@ -153,7 +153,7 @@ static void show_health(struct store *store)
              store->snapshot_pause ? store->snapshot_why : "");
 }
 
-/* Under the mutex, which is released during the commit. True: the batch is committed. */
+/* The caller holds the mutex, which is released during the commit. True: the batch is committed. */
 static bool commit_now(struct store *store, struct batch *batch)
 {
     bool was_synced = !store->unsynced, was_due = store->checkpoint;

@@ -111,7 +111,7 @@ struct store_loader {
     /* Receives a section of the snapshot, in their original order. */
     gordian_status (*section)(void *context, const char *name, const void *bytes, size_t length,
                               gordian_error *error);
-    /* Receives a later record. */
+    /* Receives a record that is newer than the snapshot. */
     gordian_status (*record)(void *context, uint64_t number, uint64_t at, const void *bytes,
                              size_t length, gordian_error *error);
     /* For store_follow, after each record: stop for now? NULL: never. */
@@ -165,8 +165,8 @@ gordian_status store_read_incidents(const struct store_options *options, bool re
                                     struct incidents_db **out, gordian_error *error);
 
 /* Calls `each` for every server of the store with its address, whether it leads, and since when it
- * is connected (ms since 1970). *epoch: that of the newest leader. Any thread; uses a connection of
- * its own. GORDIAN_STATUS_END: the store is not shared. */
+ * is connected (ms since 1970). *epoch: the epoch of the newest leader. Any thread may call it; it
+ * uses a separate connection. GORDIAN_STATUS_END: the store is not shared. */
 gordian_status store_servers(const struct store_options *options, uint64_t *epoch,
                              void (*each)(void *context, const char *address, bool leads,
                                           uint64_t since),
@@ -197,8 +197,8 @@ gordian_status store_verify(const char *folder, const struct store_loader *loade
 
 /* Loads the state at the time `at` from the store named by `folder`, or `postgres` and `schema`.
  * Changes nothing. `after`: the loader already has the state after this record and needs only later
- * ones; 0: everything. GORDIAN_STATUS_END: that moment is not kept; the error says from when on it
- * is. */
+ * ones; 0: everything. GORDIAN_STATUS_END: the state of that time is not stored; the error names
+ * the earliest time that is. */
 gordian_status store_load_past(const struct store_options *options, uint64_t at, uint64_t after,
                                const struct store_loader *loader, void *context,
                                gordian_error *error);

@@ -81,7 +81,7 @@ struct folder {
 /* Content of a folder before anything is made. */
 struct folder_contents {
     bool database; /* the incident database */
-    bool blank;    /* ... which is empty */
+    bool blank;    /* the incident database is empty */
     bool journal;  /* at least one file */
     bool snapshot; /* at least one */
     bool newest;   /* the newest journal file named by the marker exists, if it names one */
@@ -145,7 +145,7 @@ struct recovery {
 gordian_status numbers_list(struct numbers *numbers, int folder, const char *prefix,
                             const gordian_allocator *memory, gordian_error *error);
 /* Checks everything that recovery needs. Damage is recorded in *recovery and is not a failure.
- * `bad_record`: treat this record as damage, unless 0. Free it in any case. */
+ * `bad_record`: number of a record to treat as damaged; 0: none. Free it in any case. */
 gordian_status recovery_check(struct recovery *recovery, int folder, uint64_t applied,
                               uint64_t bad_record, const gordian_allocator *memory,
                               gordian_error *error);
@@ -315,9 +315,10 @@ size_t batch_bytes(const struct batch *batch);
 void store_note_commit(struct store *store, const struct batch *batch, size_t count, uint64_t ns);
 /* Removes that many batches from the queue. */
 void store_drop_group(struct store *store, size_t count);
-/* Completes the current snapshot job: written, or failed with a reason. Under the mutex. */
+/* Completes the current snapshot job: written, or failed with a reason. The caller holds the
+ * mutex. */
 void store_end_job(struct store *store, bool written, const char *why);
-/* Records a failed snapshot. Under the mutex. */
+/* Records a failed snapshot. The caller holds the mutex. */
 void store_note_snapshot(struct store *store, const char *why);
 /* Records a failed commit and schedules a retry. */
 void store_note_failure(struct store *store, const char *why);

@@ -17,7 +17,7 @@ static gordian_status open_for_reading(const char *path, int *folder, gordian_er
     if (*folder < 0)
         return fail(error, GORDIAN_STATUS_INPUT, "%.200s: %s", path, strerror(errno));
     if (flock(*folder, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK)
-        return GORDIAN_OK; /* also where locks are not supported */
+        return GORDIAN_OK; /* also if the file system does not support locks */
     return fail(error, GORDIAN_STATUS_UNAVAILABLE,
                 "%.200s: a gordian serve uses this folder: verify a copy, or stop it first", path);
 }

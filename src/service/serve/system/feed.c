@@ -98,7 +98,7 @@ bool served_reserve_granted(struct served *served)
                        sizeof *served->granted_list);
 }
 
-/* Do holds take memory of their own? */
+/* Do holds need additional memory? */
 static inline bool counts_holds(const struct served *served)
 {
     return served->system && gordian_system_model(served->system) != GORDIAN_MODEL_SINGLE_UNIT;
@@ -136,7 +136,7 @@ const uint32_t *served_granted(const struct served *served, size_t *count)
     return served->granted_list;
 }
 
-/* What an exit releases: the edges of the process, read before the exit. */
+/* The edges of a process, read before its exit: the exit releases them. */
 struct exiting {
     const gordian_edge *edges;
     size_t count;

@@ -8,8 +8,8 @@
 
 /* ------------------------------------------------------------------ both kinds */
 
-/* Functions that the library has for systems and for banks under the same name. `it` is the one
- * that exists. */
+/* Functions that the library has for systems and for banks under the same name. `it` is the system
+ * or bank that exists. */
 #define EITHER(type, prefix, name, parameters, of_system, of_bank)                                 \
     type prefix##name parameters                                                                   \
     {                                                                                              \
@@ -160,7 +160,7 @@ static void record_granted_by_bank(struct served *served)
         return;
     }
     for (uint32_t p = 0; p < served->process_room;
-         p++) /* without memory for the list: those that do not wait any more */
+         p++) /* no memory for the list: finds the processes that do not wait any more */
         if (served->processes[p].since && !gordian_bank_is_waiting(served->bank, p))
             served_record_granted(served, &p, 1);
 }

@@ -92,10 +92,10 @@ struct open_incident {
     uint32_t *members; /* otherwise: processes of the witness. GORDIAN_NONE: it has left; one that
                           was granted what it waited for is no longer a member: served_incident */
     uint32_t member_count;
-    uint32_t requester; /* it may have left */
+    uint32_t requester; /* the process may have left */
     uint32_t doomed;    /* how many requests came to wait behind it */
-    uint32_t serial;    /* of the incident in this slot; those of its processes differ from earlier
-                           incidents */
+    uint32_t serial; /* of the incident in this slot; distinguishes it from earlier incidents in the
+                        slot */
 
     /* Members of a cycle are visited a few at a time. */
     uint32_t walked;     /* the next to be visited; GORDIAN_NONE: all were */
@@ -162,8 +162,8 @@ struct served {
     uint32_t slot; /* the service's slot of the system */
 };
 
-/* The slot of the open incident of a process, as far as it is known: members of a large cycle are
- * found bit by bit. */
+/* The slot of the open incident of a process, or GORDIAN_NONE if it is not known yet: members of a
+ * large cycle are found a few at a time. */
 static inline uint32_t served_incident(const struct served *served, uint32_t process)
 {
     const struct served_process *record = &served->processes[process];
@@ -226,7 +226,7 @@ gordian_status served_declare_process(struct served *served, const char *name, s
                                       gordian_error *error);
 gordian_status served_remove_resource(struct served *served, uint32_t resource,
                                       gordian_error *error);
-/* In a bank: as an exit. Removes it from its owner as well. */
+/* Removes the process, also from its owner. In a bank, this has the effect of an exit. */
 gordian_status served_remove_process(struct served *served, uint32_t process, gordian_error *error);
 gordian_status served_weigh(struct served *served, uint32_t process, int64_t priority, int64_t cost,
                             gordian_error *error);
@@ -247,8 +247,8 @@ struct served_result {
 
 /* Feeds events in order at the time `now` (ms since 1970). Stops after an event that closes a
  * deadlock or waits behind one, and after one with which a process leaves an open incident. Stops
- * before an event that fails for lack of memory. The caller continues with the rest. *done: how
- * many were applied, on failure as well. */
+ * before an event that fails for lack of memory. The caller continues with the rest. *done: the
+ * number of applied events, also set on failure. */
 gordian_status served_feed(struct served *served, const gordian_event *events, size_t count,
                            uint64_t now, struct served_result *results, size_t *done,
                            gordian_error *error);
@@ -278,7 +278,7 @@ static inline bool served_is_stuck(const struct served *served, uint8_t outcome)
            (outcome == GORDIAN_OUTCOME_DEADLOCK || outcome == GORDIAN_OUTCOME_DOOMED);
 }
 
-/* What would the result be? Nothing changes. */
+/* Determines the result that the request would have. Does not change the state. */
 gordian_status served_ask(struct served *served, const gordian_event *request, uint8_t *outcome,
                           gordian_error *error);
 /* The name of an outcome of this system, such as "granted". */
@@ -297,7 +297,7 @@ static inline bool served_is_await(const struct served *served, uint32_t resourc
 
 /* How many units are still waited for; for an await: acts. */
 uint64_t served_still_needed(const struct served *served, const gordian_edge *wait);
-/* Is it a hold of an await by its own waiter? That is never shown. */
+/* Is it a hold of an await by its own waiter? Such a hold is never shown. */
 bool served_is_own_act(const struct served *served, const gordian_edge *hold);
 
 /* For feed.c: reserves memory for one more await; records a new await; records the end of a
@@ -413,8 +413,8 @@ void served_recount_held(struct served *served, uint32_t process);
 
 /* ------------------------------------------------------------------ edges */
 
-/* What a process holds, what it waits for, who holds a resource, who waits for it in order of
- * arrival. Stores up to `room` edges and returns how many there are. */
+/* The edges of a process (what it holds, what it waits for) or of a resource (its holders, its
+ * waiters in order of arrival). Stores up to `room` edges and returns how many there are. */
 typedef size_t served_list(const struct served *served, uint32_t id, gordian_edge *edges,
                            size_t room);
 served_list served_holdings, served_pending, served_holders, served_waiters;

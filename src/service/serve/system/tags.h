@@ -34,7 +34,7 @@ struct tag {
 struct tags {
     gordian_allocator memory;
     struct names *texts; /* by number; NULL before the first label */
-    struct tag *list;    /* likewise */
+    struct tag *list;    /* by number; NULL before the first label */
     uint32_t limit, room, free_one;
     struct tag_set **sets[TAGS_SIDES]; /* by id; NULL: none */
     uint32_t set_room[TAGS_SIDES];
@@ -44,7 +44,7 @@ void tags_init(struct tags *tags, const gordian_allocator *memory);
 void tags_free(struct tags *tags);
 
 /* Sets all of these labels, or none: KEY:VALUE replaces the value of the key, KEY: removes it.
- * GORDIAN_STATUS_INPUT: a text is no label, or there would be too many. */
+ * GORDIAN_STATUS_INPUT: a text is not a valid label, or there would be too many labels. */
 gordian_status tags_change(struct tags *tags, enum tags_of of, uint32_t id,
                            const struct wire_text *texts, size_t count, gordian_error *error);
 /* Removes all labels of an id that is no longer in use. */
@@ -56,7 +56,7 @@ uint64_t tags_more_cost(const struct wire_text *texts, size_t count);
 /* How many labels it has; the text of one of them. */
 uint32_t tags_count(const struct tags *tags, enum tags_of of, uint32_t id);
 const char *tags_text(const struct tags *tags, enum tags_of of, uint32_t id, uint32_t index);
-/* The number of a text; GORDIAN_NONE: nothing has it. */
+/* The number of a text; GORDIAN_NONE: no process or resource has this label. */
 uint32_t tags_find(const struct tags *tags, const char *text);
 bool tags_has(const struct tags *tags, enum tags_of of, uint32_t id, uint32_t number);
 /* The text of a number below tags->limit; "" if nothing has it. */

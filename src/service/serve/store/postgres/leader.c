@@ -422,7 +422,7 @@ static bool take_commit_answers(struct store *store)
 
 /* ---- after a failure */
 
-/* Under the mutex. */
+/* The caller holds the mutex. */
 static void pg_lose_leadership(struct store *store, const char *why)
 {
     store->role = STORE_LOST;
@@ -431,7 +431,7 @@ static void pg_lose_leadership(struct store *store, const char *why)
     store_ring(store);
 }
 
-/* Rows up to `batch` are committed: counts those of this leader; the others are sent again. */
+/* Rows up to `batch` are committed: counts the rows of this leader; the others are sent again. */
 static void settle_operations(struct store *store, uint64_t batch)
 {
     struct pg *pg = store->pg;

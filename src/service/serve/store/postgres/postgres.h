@@ -7,8 +7,10 @@
  *     rows.c        batches as rows of the journal, and back; incidents
  *     load.c        loading at the start
  *     standby.c     the standby: reading the journal as it grows, becoming leader
- *     leader.c      the leader: commits, several in flight; heartbeats, snapshots, deleting old
- * data command.c     commands from other processes backend.c     the backend and its thread
+ *     leader.c      the leader: commits, several in flight; heartbeats, snapshots, deletion of
+ *                   old data
+ *     command.c     commands from other processes
+ *     backend.c     the backend and its thread
  *
  * There is one connection. A standby polls ten times a second, and after each notification, for new
  * rows and for the lock. It keeps no transaction open, because that would prevent the database from
@@ -170,7 +172,7 @@ gordian_status pg_load(struct store *store, const struct store_loader *loader, v
 /* Reads all incidents and actions into the history. */
 gordian_status pg_read_incidents(struct store *store, bool replays, gordian_error *error);
 
-/* store_load_past through a connection of its own (pg_open_alone). */
+/* store_load_past through a separate connection (pg_open_alone). */
 gordian_status pg_load_past(struct store *store, uint64_t at, uint64_t after,
                             const struct store_loader *loader, void *context, gordian_error *error);
 /* *whole: the journal is complete. */
