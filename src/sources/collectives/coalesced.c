@@ -93,9 +93,9 @@ static void fold_collectives(struct recorded *entries, uint32_t last, uint8_t st
 
 /* Is the entry possibly the last member of a launch whose other entries are not in the dump?
  * - A dump of active entries has only the members of a completed launch, and the recorder may have
- *  dropped the first ones. Then one is left, which is the oldest entry of the dump.
+ *  dropped the first ones. Then one member is left, which is the oldest entry of the dump.
  * - A coalesced group of a single send or receive leaves one member anywhere in the dump.
- * The record after a member is the closing entry. If that record is in the dump, the entry is no
+ * The record after a member is the closing entry. If that record is in the dump, the entry is not a
  * member. A member never starts. */
 static bool is_lone(const struct recorded *entries, size_t count, uint32_t index)
 {
@@ -137,8 +137,8 @@ static void settle_launch(struct recorded *entries, size_t count, uint32_t last,
     else if (!alone)
         fold_collectives(entries, last, state, whole);
     else {
-        /* A closing entry without members. The recorder may have dropped the members, which say
-         * what the operation is; then it cannot be compared with those of other ranks. */
+        /* A closing entry without members. The members identify the operation. If the recorder
+         * dropped them, the operation cannot be compared with the operations of other ranks. */
         entry->dropped = !whole && !active;
         entry->operation.partial = !whole;
     }

@@ -24,7 +24,7 @@ struct recorded {
     bool is_p2p;
     bool closing;   /* "coalesced", or "..._coalesced" */
     bool continued; /* its launch has a later entry */
-    bool dropped;   /* becomes no operation of its own */
+    bool dropped;   /* does not become a separate operation */
 };
 
 bool name_is_closing(const char *name, size_t length);

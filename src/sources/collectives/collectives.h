@@ -15,12 +15,12 @@
  *      ─> reports                      findings.c, report_text.c, report_json.c
  *
  * A *rendezvous* (struct rendezvous) is an operation that is in flight on some rank. Its *late*
- * members are those that the others wait for: they have not queued the operation, or have an older
- * operation in flight. As far as the dumps show, a rank can proceed when any of its rendezvous
- * does: they do not say which one it needs first. So each wait is of the kind "any", and a rank
- * that the engine calls deadlocked is deadlocked in any order. A send is no rendezvous, unless the
- * receive is queued behind a send of the receiver: a sender does not have to wait for its message
- * to be received.
+ * members are the members that the others wait for: they have not queued the operation, or have an
+ * older operation in flight. The dumps do not show which rendezvous a rank needs first, so a rank
+ * counts as able to proceed when any of its rendezvous does. So each wait is of the kind "any", and
+ * a rank that the engine calls deadlocked is deadlocked in any order. A send is not a rendezvous,
+ * unless the receive is queued behind a send of the receiver: a sender does not have to wait until
+ * its message is received.
  *
  * A rank that others wait for, and that waits for no other rank, is at fault. The other ranks are
  * blocked behind it. */

@@ -20,8 +20,8 @@ static uint32_t in_front(const struct rendezvous *rendezvous)
     return rendezvous->count - (rendezvous->late_count - rendezvous->missing_count);
 }
 
-/* If several operations prove the same fault of a rank, which one proves it better? For a stuck
- * rank the one that the rank queued first; otherwise the one that more ranks wait in. */
+/* Compares two operations that prove the same fault of a rank. For a stuck rank, the operation that
+ * the rank queued first is better evidence; otherwise the operation in which more ranks wait. */
 static bool is_better_evidence(const struct training *job, uint32_t rank, uint32_t rendezvous,
                                uint32_t other)
 {
@@ -133,7 +133,8 @@ static bool operations_match(const struct training *job, const struct operation 
     return a->name == b->name && types_match(a, b) && sizes_match(job, a, b);
 }
 
-/* Returns the operation that most members agree on, if there is one. *votes: how many do. */
+/* Returns the operation that most members agree on, if there is one. *votes: the number of these
+ * members. */
 static const struct operation *find_majority(const struct training *job,
                                              const struct rendezvous *rendezvous, uint32_t *votes)
 {

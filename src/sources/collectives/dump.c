@@ -197,7 +197,7 @@ static uint32_t group_id(struct dump_reader *reader, const struct value *name,
     bool is_new;
     if (id != GORDIAN_NONE)
         return id;
-    /* intern the texts first: that takes the lock */
+    /* intern the texts first, because interning takes the lock */
     if (value_text_id(reader, name) == GORDIAN_NONE || value_text_id(reader, about) == GORDIAN_NONE)
         return GORDIAN_NONE;
     pthread_mutex_lock(&job->lock);
@@ -639,8 +639,8 @@ static bool parse_version(const struct value *version, uint32_t *major, uint32_t
     return take_digits(version->text, version->count, &at, minor) && at == version->count;
 }
 
-/* A new minor version adds fields, and a new major version changes them. What an unknown version
- * changed is not known. */
+/* A new minor version adds fields, and a new major version changes them. It is not known which
+ * fields an unknown version changed. */
 static gordian_status check_version(struct dump_reader *reader, const struct value *version)
 {
     uint32_t major, minor;

@@ -386,7 +386,7 @@ static void add_blamed(struct findings *findings, uint32_t rendezvous, unsigned 
     }
 }
 
-/* Mismatches are findings of their own. */
+/* Mismatches are separate findings. */
 static bool list_charges(struct findings *findings)
 {
     const struct training *job = findings->job;
@@ -481,7 +481,7 @@ void training_findings(const struct training *job,
 
 /* ------------------------------------------------------------------ the whole job */
 
-/* Chooses the operations to draw: those with a fault; all if there are none. */
+/* Chooses the operations to draw: the operations with a fault or, if there are none, all. */
 static void choose_meetings(const struct training *job, bool *chosen)
 {
     size_t count = 0;

@@ -88,7 +88,7 @@ static bool is_idle_since(const struct training *job, const struct membership *m
 }
 
 /* Is the last operation that the device has completed this collective or a later one? Sends and
- * receives that are not coalesced complete in an order of their own. */
+ * receives that are not coalesced complete in a separate order. */
 static bool is_completed_since(const struct training *job, const struct membership *membership,
                                const struct operation *operation)
 {

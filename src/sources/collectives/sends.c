@@ -4,8 +4,8 @@
  * NCCL does not guarantee that a send completes before its receive is posted: the message goes into
  * a buffer, and the part that does not fit waits for the receiver. The host continues, unless the
  * program makes it wait. So a rank with such a send, for which others wait in another operation,
- * either waits for its receiver or has stopped for a reason of its own. Dumps do not show which.
- * These rules decide:
+ * either waits for its receiver or has stopped for another reason. Dumps do not show which. These
+ * rules decide:
  *
  * 1. If the receiver is at fault, or is a sender that waits for a rank at fault, the sender waits.
  * 2. If the message is larger than EAGER_MOST, and the receiver is blocked behind a rank at fault,

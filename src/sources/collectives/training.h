@@ -72,13 +72,13 @@ struct rank {
     uint8_t blame;       /* enum blame */
     uint32_t rendezvous; /* the rendezvous that shows the fault; NONE */
     bool engaged;        /* in some rendezvous */
-    bool sender;     /* in nothing but sends that their receivers have not reached: see sends.c */
-    bool wanted;     /* missing in a rendezvous that is not such a send */
-    bool explained;  /* while senders are judged: the reason for its wait is known */
-    bool unjudged;   /* in a collective of a group whose numbers cannot be compared */
-    bool undecided;  /* unsure or lost operations: unknown whether it waits */
-    bool disputed;   /* differs from the others, without a majority */
-    bool deadlocked; /* waits, and no rank at fault is the cause */
+    bool sender;         /* only in sends that their receivers have not reached: see sends.c */
+    bool wanted;         /* missing in a rendezvous that is not such a send */
+    bool explained;      /* while senders are judged: the reason for its wait is known */
+    bool unjudged;       /* in a collective of a group whose numbers cannot be compared */
+    bool undecided;      /* unsure or lost operations: unknown whether it waits */
+    bool disputed;       /* differs from the others, without a majority */
+    bool deadlocked;     /* waits, and no rank at fault is the cause */
 };
 
 struct group {
@@ -224,8 +224,8 @@ bool rendezvous_is_unsure(const struct training *job, const struct rendezvous *r
 gordian_status training_accuse(struct training *job, gordian_error *error);
 void accuse_rank(struct training *job, uint32_t rank, enum blame blame, uint32_t rendezvous);
 
-/* sends.c: judges ranks that are in nothing but sends: do they wait for their receivers, or are
- * they absent? */
+/* sends.c: judges ranks that are only in sends: do they wait for their receivers, or are they
+ * absent? */
 bool find_senders(struct training *job); /* call before absent ranks are accused; true: there are
                                             senders */
 bool send_is_large(const struct training *job, const struct operation *send);

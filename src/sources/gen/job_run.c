@@ -7,7 +7,7 @@
 
 /* ------------------------------------------------------------------ the fault */
 
-/* Returns the number of the victim that goes wrong at this operation; NONE: it is none. */
+/* Returns the index of the victim whose fault is at this operation; NONE: no victim fails here. */
 static uint32_t victim_at(const struct gen_job *job, uint32_t rank, uint32_t index)
 {
     for (uint32_t i = 0; i < job->victim_count; i++)
@@ -189,7 +189,7 @@ static bool is_culprit(const struct gen_job *job, uint32_t which)
     uint32_t victim = job->victims[which], at = job->at[which];
     if (job->fault == FAULT_STUCK && job->unbegun) {
         /* An unbegun operation is detectable only if all others have begun it and the victim has
-         * nothing but sends in flight before it. */
+         * only sends in flight before it. */
         enum group_kind kind = job_call(job, victim, at)->kind;
         for (uint32_t i = job->lows[victim]; i < at; i++)
             if (in_flight_at(job, victim, i) && job_call(job, victim, i)->call != CALL_SEND)

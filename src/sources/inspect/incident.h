@@ -6,8 +6,9 @@
 
 #include "output/report/report.h"
 
-/* Opens the report of a finding; NULL: the status of all threads. The snapshot must outlive the
- * report, which uses its symbols. Stops threads for their stacks, if the snapshot permits. */
+/* Opens the report of a finding; if `finding` is NULL, the report shows the status of all threads.
+ * The report uses the symbols of the snapshot, so the snapshot must outlive it. Stops threads to
+ * read their stacks, if the snapshot permits that. */
 gordian_status inspect_open_report(struct report *report, struct process_snapshot *snapshot,
                                    const struct inspect_findings *findings,
                                    const struct inspect_finding *finding, gordian_error *error);

@@ -41,8 +41,8 @@ static gordian_status await_likely(struct process_snapshot *snapshot,
     return GORDIAN_OK;
 }
 
-/* Judges, and makes remote calls if the verdict depends on them, in the processes that are part of
- * a finding. After such calls a new snapshot is judged. */
+/* Judges the snapshot. If the verdict depends on remote calls, makes them in the processes of the
+ * findings, and then judges a new snapshot. */
 static gordian_status judge_asking(struct process_snapshot *snapshot,
                                    struct inspect_findings *findings, gordian_error *error)
 {

@@ -32,7 +32,7 @@ static void note_begun(const struct traced_call *traced, const MPI_Request *requ
     atomic_store(&recorder.record->event_count, MPI_EVENTS + 1);
 }
 
-/* PARAMETERS and ARGUMENTS are those of the call without communicator and request. */
+/* PARAMETERS and ARGUMENTS belong to the call, without communicator and request. */
 #define COLLECTIVE(name, later, root, need, parameters, arguments)                                 \
     int layer_##name(LIST parameters, MPI_Comm comm)                                               \
     {                                                                                              \

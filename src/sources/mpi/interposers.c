@@ -3,8 +3,8 @@
  * names. A rank binds to them because the library comes first. The first call selects the target by
  * the MPI that is in the process:
  *
- *    the layer for that MPI (layer.h), a library in the same folder, which records who waits for
- *    whom and forwards the call; or the MPI itself, if there is no layer for it.
+ *    the layer for that MPI (layer.h), a library in the same folder, which records which rank waits
+ *    for which, and forwards the call; or the MPI itself, if there is no layer for it.
  *
  * MPIs differ in their handle types, ints or pointers, so the layer is compiled for each. An
  * interposer is a jump in assembler: all arguments stay where the caller put them, and the caller's

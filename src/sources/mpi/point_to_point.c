@@ -299,8 +299,8 @@ int layer_Recv_init(void *data, int count, MPI_Datatype type, int from, int tag,
     return result;
 }
 
-/* Counts a send like any other. Its number in the log is not that of an item, so the log cannot be
- * replayed from here on. */
+/* Counts a send like any other. Its number in the log is not the number of an item, so the log
+ * cannot be replayed from here on. */
 static void start_request(MPI_Request request)
 {
     struct mpi_request there;

@@ -68,7 +68,8 @@ static bool has_open(const struct batch *batch)
     return false;
 }
 
-/* Returns statuses, our own where the program ignores them and the sender must be known. */
+/* Returns the array for the statuses: the program's or, if the program ignores statuses and the
+ * sender must be known, our own. */
 static MPI_Status *batch_statuses(struct batch *batch, MPI_Status *given, const void *ignore)
 {
     batch->statuses = given;

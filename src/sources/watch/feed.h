@@ -1,5 +1,5 @@
-/* Sends the observed sessions to a running `gordian serve` as a system of its own, so that the
- * page, the history and subscribers see database sessions. Sessions become processes. A lock that a
+/* Sends the observed sessions to a running `gordian serve` as a separate system, so that the page,
+ * the history and subscribers see database sessions. Sessions become processes. A lock that a
  * session holds and another wants becomes a resource of one unit. Only edges that existed at one
  * moment are sent (graph/judge.h), without queue positions that servers resolve themselves and
  * without the threads of inspected processes.

@@ -54,8 +54,8 @@ static bool add_branch(struct tree *tree, const struct servers *servers, struct 
     return true;
 }
 
-/* Adds the sessions of one source: first those below its roots, then those of cycles, which have no
- * root. */
+/* Adds the sessions of one source: first the sessions below its roots, then the sessions of cycles,
+ * which have no root. */
 static bool add_source(struct tree *tree, const struct servers *servers, uint32_t source)
 {
     const struct scan *scan = &servers->sources[source]->scan;

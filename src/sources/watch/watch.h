@@ -32,7 +32,7 @@
  *
  * A hard edge: the other session holds a conflicting lock. A soft edge: it only precedes in the
  * queue. PostgreSQL resolves cycles with soft edges itself by reordering the queue, so a cycle that
- * needs soft edges of one server is no deadlock. Across servers no one resolves it. */
+ * needs soft edges of one server is not a deadlock. Across servers no one resolves it. */
 #pragma once
 
 #include "sources/watch/graph/judge.h"

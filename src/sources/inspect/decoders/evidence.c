@@ -247,8 +247,8 @@ static void find_holders(struct process_snapshot *snapshot, uint32_t lock, uint3
     }
 }
 
-/* Marks the waiters of a lock as possibly part of a deadlock that is not found. Signals have no
- * holder. */
+/* Used instead of a search: records for each waiter of the lock that its holder is unknown, so a
+ * deadlock may go unnoticed. Signals have no holder, so their waiters are not marked. */
 static void skip_search(struct process_snapshot *snapshot, uint32_t lock)
 {
     uint32_t kind = snapshot_lock(snapshot, lock)->kind;

@@ -91,8 +91,8 @@ static uint32_t find_owner(const struct futex_wait *at, uint32_t tid, bool share
     return shared ? SNAPSHOT_NONE : SNAPSHOT_GONE;
 }
 
-/* The owner of a shared lock is no thread in the snapshot. In another pid namespace it is unknown
- * whether the owner is alive. */
+/* The owner of a shared lock is not a thread in the snapshot. In another pid namespace it is
+ * unknown whether the owner is alive. */
 static void report_unknown_owner(const struct futex_wait *at, uint32_t tid)
 {
     const struct target *target = at->target;

@@ -15,9 +15,9 @@
 #include <string.h>
 
 /* Unsuccessful tests in a row without another MPI call in between. Programs that test from time to
- * time during their work never reach this number. A program that does nothing but test may need
- * minutes to reach it, when many ranks share few cores and yield after each test: for those
- * POLLS_LEAST tests suffice. */
+ * time during their work never reach this number. A program that only tests may need minutes to
+ * reach it, when many ranks share few cores and yield after each test: for those POLLS_LEAST tests
+ * suffice. */
 #define POLLS_ENOUGH 100000
 #define POLLS_LEAST  1000
 #define POLLS_WORK   2 /* at most this many times the duration of its tests is spent in all */
@@ -361,8 +361,8 @@ static const char *slot_name(struct process_snapshot *snapshot, const struct ran
  * else the program does between its tests, or after enough of them. */
 static bool polls(const struct mpi_slot *slot)
 {
-    /* The tests take most of its processor time. That time is measured from the first sampled test
-     * on. */
+    /* The tests take most of its processor time. The processor time is measured from the first
+     * sampled test on. */
     uint64_t looked_at = slot->tests / MPI_SAMPLE_EVERY;
     bool only_tests = slot->tests >= POLLS_LEAST &&
                       slot->cpu_ns / POLLS_WORK < slot->test_ns / (looked_at + 1) * slot->tests;

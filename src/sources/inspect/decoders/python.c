@@ -459,7 +459,7 @@ static void add_line(struct process_snapshot *snapshot, struct python *python, u
                                  python_line(python, frame->code, frame->instruction));
 }
 
-/* Each call of the interpreter loop has run the frames up to the next one that C code called. */
+/* Each call of the interpreter loop has run all frames up to the next frame that C code called. */
 static void add_script_lines(struct process_snapshot *snapshot, uint32_t thread)
 {
     const struct snapshot_thread *of = snapshot_thread(snapshot, thread);

@@ -200,7 +200,8 @@ static uint32_t line_of_pairs(struct cursor cursor, int64_t line, uint32_t instr
     return 0;
 }
 
-/* 3.9: pairs of a distance in bytes and a change of the line. */
+/* Reads the line table of Python 3.9: pairs of an offset in bytes and a change of the line
+ * number. */
 static uint32_t line_of_steps(struct cursor cursor, int64_t line, uint32_t instruction)
 {
     uint32_t at = 0;

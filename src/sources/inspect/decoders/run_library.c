@@ -1,5 +1,5 @@
-/* Recognizes threads inside libgordian-run.so, the library of `gordian run`. Its futex words are no
- * locks of the program: a thread that sleeps on one works for the library and can act. So it is
+/* Recognizes threads inside libgordian-run.so, the library of `gordian run`. Its futex words are
+ * not locks of the program: a thread that sleeps on one works for the library and can act. So it is
  * never part of a finding. */
 #include "sources/inspect/decoders/decoder.h"
 

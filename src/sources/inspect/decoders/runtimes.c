@@ -1,5 +1,5 @@
-/* Recognizes programs with a runtime system of their own (Java, Go), whose tools know more about
- * their locks. Reports only which tool to use. */
+/* Recognizes programs with their own runtime system (Java, Go), whose tools know more about their
+ * locks. Reports only which tool to use. */
 #define _GNU_SOURCE
 #include "sources/inspect/decoders/decoder.h"
 

@@ -1,4 +1,4 @@
-/* Decodes internal locks of the C library that are no mutexes: locks of stdio streams, which store
+/* Decodes internal locks of the C library that are not mutexes: locks of stdio streams, which store
  * their owner, and malloc locks, which do not. Both are one word, which is 2 while a thread waits.
  */
 #include "sources/inspect/decoders/decoder.h"

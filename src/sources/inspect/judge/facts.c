@@ -231,7 +231,7 @@ bool facts_ask(struct process_snapshot *snapshot)
 
 /* ------------------------------------------------------------------ waits */
 
-/* What all waits of a finding have in common. */
+/* Properties of the waits of a finding, taken together. */
 struct waits {
     unsigned kinds;     /* enum policy_waits */
     bool locked, reads; /* as in struct policy_facts */

@@ -4,8 +4,8 @@
 #include "sources/inspect/snapshot/process_snapshot.h"
 #include "sources/run/judge/verdict_policy.h"
 
-/* What is judged: threads that wait for each other, or a thread that waits for a lock whose owner
- * has ended. */
+/* The subject of a judgement: threads that wait for each other, or a thread that waits for a lock
+ * whose owner has ended. */
 struct facts_about {
     enum policy_argument argument;
     bool evidence;           /* some holds rest on evidence only */

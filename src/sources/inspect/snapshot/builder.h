@@ -68,8 +68,8 @@ void snapshot_rename_thread(struct process_snapshot *snapshot, uint32_t thread, 
 /* Updates what the thread does now: its system call, its registers. */
 void snapshot_update_thread(struct process_snapshot *snapshot, uint32_t thread,
                             const struct target_thread *now);
-/* Sets the reason why nothing more is known about its wait, and what would help: "waits for ...".
- * `unseen`: a process or a stack was not inspected. */
+/* Sets the text "waits for ...": why nothing more is known about the thread's wait, and what would
+ * help. `unseen`: a process or a stack was not inspected. */
 void snapshot_set_unknown(struct process_snapshot *snapshot, uint32_t thread, const char *unknown,
                           bool unseen);
 /* Requests the registers of a thread: it is stopped for them, and the decoders run again. */

@@ -132,7 +132,7 @@ static void refresh_target(struct process_snapshot *snapshot, uint32_t process)
     target->close_interpreter = NULL;
 }
 
-/* Lists the threads of a target. One that may end (`passing`), and has, has no threads. */
+/* Lists the threads of a target. A target that may end (`passing`) and has ended has no threads. */
 static gordian_status list_target(struct target *target, gordian_error *error)
 {
     gordian_status status = target_list(target, error);

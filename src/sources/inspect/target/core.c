@@ -367,7 +367,7 @@ static void hex_of(const struct image_id *id, char *text, size_t size)
         snprintf(text + 2 * i, size - 2 * i, "%02x", id->bytes[i]);
 }
 
-/* Checks that the program given with --exe is the one that wrote the core. */
+/* Checks that the program given with --exe wrote the core. */
 static gordian_status check_program(struct core *core, const char *exe, gordian_error *error)
 {
     const struct target_mapping *mapping = program_mapping(core);
@@ -392,8 +392,8 @@ static gordian_status check_program(struct core *core, const char *exe, gordian_
     return GORDIAN_OK;
 }
 
-/* A file on this disk that is another build than the mapped one must not be read. Its path is
- * replaced with one that no file has. */
+/* A file on this disk must not be read if it is not the build that was mapped. In that case its
+ * path is replaced with a path that does not exist. */
 static bool drop_other_builds(struct core *core)
 {
     struct target *target = &core->target;
@@ -428,8 +428,8 @@ static int compare_mappings(const void *a, const void *b)
     return (left->low > right->low) - (left->low < right->low);
 }
 
-/* Adds memory without a file (heap, stacks), which only the segments list. They also hold the
- * access rights. */
+/* Adds memory without a file (heap, stacks). Only the segments list such memory. The segments also
+ * hold the access rights. */
 static bool add_segments(struct core *core)
 {
     struct target *target = &core->target;

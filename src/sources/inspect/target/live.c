@@ -303,9 +303,9 @@ static uint64_t rests_of(const struct target *target, uint32_t tid)
                : UINT64_MAX;
 }
 
-/* Returns whether the socket has a time limit of its own. A call on such a socket fails with EINTR
- * when interrupted, and would wait for the whole time limit if repeated. Also true if that cannot
- * be determined. */
+/* Returns whether a time limit is set on the socket itself. A call on such a socket fails with
+ * EINTR when interrupted, and would wait for the whole time limit if repeated. Also true if that
+ * cannot be determined. */
 static bool socket_is_timed(const struct target *target, uint64_t descriptor)
 {
     char link[64];
@@ -325,9 +325,9 @@ static bool socket_is_timed(const struct target *target, uint64_t descriptor)
     return !known || limit.tv_sec || limit.tv_usec;
 }
 
-/* Returns whether the thread would notice a stop. What counts is its current state, and it may
- * change before the stop. So a thread that slept must still sleep in the same call, and a thread
- * that ran must run without yielding. */
+/* Returns whether the thread would notice a stop. The current state of the thread decides, and it
+ * may change before the stop. So a thread that slept must still sleep in the same call, and a
+ * thread that ran must run without yielding. */
 static bool would_notice(const struct target *target, const struct target_thread *thread,
                          const struct target_thread *now, const struct sleep_call *call)
 {

@@ -146,7 +146,7 @@ uint64_t open_file_peer(uint64_t inode)
     return count > 0 ? peer_in_answer(answer, (size_t)count) : 0;
 }
 
-/* ------------------------------------------------------------------ all of them */
+/* ------------------------------------------------------------------ all processes */
 
 static bool add_process(struct open_files *open_files, const gordian_allocator *memory,
                         uint32_t pid)
@@ -278,7 +278,7 @@ const struct file_wait *open_files_wait(struct open_files *open_files,
     return wait;
 }
 
-/* ------------------------------------------------------------------ all of them */
+/* ------------------------------------------------------------------ opening */
 
 static int compare_openings(const void *a, const void *b)
 {

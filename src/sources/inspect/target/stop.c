@@ -48,8 +48,8 @@ bool stop_await(pid_t tid, uint64_t until, int *status)
     }
 }
 
-/* Waits likewise. `signal`: the signal that was about to be delivered, and must be when the thread
- * continues; 0: none. */
+/* Waits in the same way for a stop. `signal`: the signal that was about to be delivered, and must
+ * be delivered when the thread continues; 0: none. */
 static bool await_stop(pid_t tid, uint64_t until, int *signal)
 {
     int status = 0;

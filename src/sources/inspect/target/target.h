@@ -52,7 +52,7 @@ struct ask;
  * (sources/inspect/judge/facts.h). */
 struct target_asked {
     uint32_t thread;   /* the stopped thread's seen_tid; 0: no calls were made */
-    uint64_t place;    /* checksum of where all other threads were then */
+    uint64_t place;    /* checksum of the positions of all other threads at that time */
     uint64_t switches; /* of the stopped thread, once it sleeps again; 0: not known yet */
     bool armed;        /* a timer is armed */
     bool at_death;     /* it receives a signal when its parent ends */

@@ -27,8 +27,8 @@ bool orphan_of(uintptr_t lock, uint32_t tid, struct orphan *orphan)
 }
 
 /* Returns the thread that stored this ID in a lock; NULL: unknown. A thread that has forked still
- * holds what it held in the parent, under its ID there or that of an earlier parent. It does not
- * hold locks in shared memory, where that ID belongs to the parent. */
+ * holds what it held in the parent, under its ID there, or under the ID in an earlier parent. It
+ * does not hold locks in shared memory, where that ID belongs to the parent. */
 static struct thread *find_marking_thread(uintptr_t lock, uint32_t tid, bool *has)
 {
     struct thread *t = table_by_tid(tid);

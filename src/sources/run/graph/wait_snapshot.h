@@ -6,7 +6,7 @@
 
 /* What a resource of the graph represents. */
 struct resource {
-    uintptr_t lock; /* 0: the resource that any thread could release, or that of ended threads */
+    uintptr_t lock; /* 0: the resource of ended threads, or the one any thread could release */
     uint8_t kind;
     uint8_t mode; /* INCIDENT_QUEUED: the queue of a rwlock */
     bool gone;    /* its holder has ended */

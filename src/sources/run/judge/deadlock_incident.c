@@ -219,7 +219,7 @@ void incident_of_deadlock(const struct wait_snapshot *view, const gordian_part *
     if (!is_new(notice, INCIDENT_DEADLOCK, deadlock_signature(view, part), t, policy))
         return;
     builder_open(&builder, view->arena, INCIDENT_DEADLOCK);
-    /* The resource that any thread could release is no lock, and has no owner. */
+    /* The resource that any thread could release is not a lock, and has no owner. */
     bool cycle = part->cycle;
     for (size_t i = 0; i < part->process_count && view->anybody != GORDIAN_NONE; i++)
         cycle = cycle && part->resources[i] != view->anybody;

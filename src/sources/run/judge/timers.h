@@ -1,6 +1,6 @@
-/* Timers. Only the process itself can ask whether an interval timer is armed. While it sleeps, the
- * command reads here whether one ever was (sources/inspect/judge/facts.c). The kernel lists timers
- * of timer_create(). */
+/* Timers. Only the process itself can ask whether an interval timer is armed. While the process
+ * sleeps, `gordian inspect` reads here whether an interval timer was ever armed
+ * (sources/inspect/judge/facts.c). The kernel lists timers of timer_create(). */
 #pragma once
 
 #include "sources/run/judge/verdict_policy.h"

@@ -27,8 +27,8 @@ static inline uint32_t mutex_kind(const pthread_mutex_t *mutex)
     return (uint32_t)__atomic_load_n(&mutex->__data.__kind, __ATOMIC_RELAXED);
 }
 
-/* Returns the tid of the owner, or 0: there is none, or it is changing, or the mutex becomes free
- * without an owner. */
+/* Returns the tid of the owner, or 0: there is no owner, or the owner is changing, or the mutex is
+ * about to become free. */
 static inline uint32_t mutex_owner(const pthread_mutex_t *mutex)
 {
     uint32_t word = (uint32_t)__atomic_load_n(&mutex->__data.__lock, __ATOMIC_ACQUIRE);

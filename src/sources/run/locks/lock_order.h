@@ -8,8 +8,8 @@
  * same before. */
 void order_look(struct thread *t, uint32_t place);
 
-/* Called before a thread is created. What the creator did alone did not matter until now, and
- * matters if it does it again. `creator`: NULL, if it is not watched. */
+/* Called before a thread is created. Lock orders of the creator did not matter while it was the
+ * only thread. They matter if it repeats them after this. `creator`: NULL, if it is not watched. */
 void order_begin(struct thread *creator);
 /* Called if the thread was not created, or after it was joined: it cannot conflict with what the
  * joining thread does from now on. */
@@ -20,7 +20,8 @@ void order_found(void);
 /* Called when memory contains no locks any more, or other ones. */
 void order_forget(uintptr_t low, size_t size);
 
-/* Called when this thread has returned from frames with locks on its stack: those locks are gone.
+/* Called when this thread has returned from frames with locks on its stack. These locks no longer
+ * exist.
  */
 void order_unwind(struct thread *t, uintptr_t frame);
 

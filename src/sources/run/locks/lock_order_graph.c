@@ -17,8 +17,8 @@
 #define FIRST_SPOTS  (1u << 14)
 #define BUCKETS      (1u << 16)
 #define PAGE_SHIFT   12
-#define MOST_HELD    64u /* limit of held locks that are checked: the latest ones, */
-#define MOST_OUTER   16u /* and this many of the first ones, which may be gate locks */
+#define MOST_HELD    64u /* at most this many of the latest held locks are checked */
+#define MOST_OUTER   16u /* and this many of the first held locks, which may be gate locks */
 #define MOST_USES    (MOST_HELD + MOST_OUTER)
 
 struct graph graph;
@@ -313,7 +313,7 @@ static void add_use(struct order *order, uint32_t index, const struct held *hold
     order->uses++;
 }
 
-/* ------------------------------------------------------------------ room */
+/* ------------------------------------------------------------------ capacity */
 
 static bool has_graph_room(void)
 {

@@ -334,7 +334,7 @@ static bool has_hold(const struct incident_builder *builder, uint32_t thread,
     return false;
 }
 
-#define MOST_HOLDS 64 /* per thread, besides those that matter */
+#define MOST_HOLDS 64 /* other holds per thread, in addition to the holds in the finding */
 
 void builder_holds(struct incident_builder *builder, struct thread *t)
 {

@@ -57,5 +57,5 @@ void builder_fold(struct incident_builder *builder, const struct incident_fold *
 /* Writes everything, including stacks and maps, to a new unnamed file; -1: failed. The file offset
  * is at the start. */
 int builder_write(struct incident_builder *builder);
-/* The same to an existing file. */
+/* As builder_write, but writes to an existing file. */
 bool builder_write_to(struct incident_builder *builder, int fd);

@@ -1,8 +1,8 @@
 /* Sandbox (seccomp). A program may forbid itself system calls, and the kernel kills it for others.
  * From then on the library makes only the calls that waiting for a lock requires, and at most ends
- * the program. Other calls are refused here with an error, as by the kernel. What those calls would
- * find out is then known from the thread records only: mutexes are judged, but not whether threads
- * sleep. Reports use the mailbox (report/mailbox.h).
+ * the program. Other calls are refused here with an error, as by the kernel. Then only the thread
+ * records are available, without the results of those calls: mutexes are judged, but not whether
+ * threads sleep. Reports use the mailbox (report/mailbox.h).
  *
  * A new filter is visible through the wrappers of prctl() and syscall(). Earlier filters are
  * visible by their number in /proc/self/status; `gordian run` has tested and counted its own.

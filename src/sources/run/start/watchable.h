@@ -19,7 +19,7 @@ struct watchability {
     char reason[120]; /* "is statically linked" */
 };
 
-/* Inspects a file. One that is not readable counts as watchable. `folder`: start of a relative
+/* Inspects a file. A file that is not readable counts as watchable. `folder`: start of a relative
  * path, AT_FDCWD or a descriptor; an empty path means that descriptor itself. `search`: the value
  * of PATH, for scripts that use `env`; may be NULL. */
 void judge_watchability(struct watchability *target, int folder, const char *path,

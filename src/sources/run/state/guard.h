@@ -61,9 +61,9 @@ static inline void guard_unlock(struct guard *guard)
     shield_lower(&shield);
 }
 
-/* Used around fork, so that the child finds consistent data. The holder releases the guard soon,
- * unless a handler that interrupted this thread forks. In that case fork continues without it.
- * Callers have a shield. */
+/* Used around fork, so that the child finds consistent data. Normally the holder releases the guard
+ * soon. If the holder is this thread itself, interrupted by a handler that forks, fork continues
+ * without the guard. The caller has raised a shield. */
 static inline bool guard_take_soon(struct guard *guard)
 {
     for (int tries = 0; tries < 100; tries++) {

@@ -34,7 +34,7 @@ static inline long raw_call(long number, long a, long b, long c, long d, long e,
 }
 #endif
 
-/* Converts the kernel's result to that of libc. */
+/* Converts the kernel's result to the result that libc would return. */
 static inline long set_errno(long result)
 {
     if ((unsigned long)result <= -4096UL)

@@ -181,7 +181,7 @@ const char *settings_tool(void)
                                                        : "";
 }
 
-/* Finds the program's name, not that of a loader that runs it. */
+/* Finds the program's name, even if a loader runs the program. */
 static void find_program_name(char *program, size_t room)
 {
     long length = sys_call(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", program, room - 1);

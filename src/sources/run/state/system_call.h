@@ -1,4 +1,4 @@
-/* System calls that are no cancellation points and need no state of libc except errno, which
+/* System calls that are not cancellation points and need no state of libc except errno, which
  * callers save. All system calls of this folder go through here: see start/sandbox.h. */
 #pragma once
 

@@ -143,8 +143,8 @@ struct thread {
     void *(*start)(void *);
     int (*start_c11)(void *);
     void *argument;
-    uint64_t stall_generation; /* of the stall watcher: the wait it saw, */
-    uint64_t stall_since;      /* and when it first saw it */
+    uint64_t stall_generation; /* the wait that the stall watcher saw */
+    uint64_t stall_since;      /* when the stall watcher first saw that wait */
     uint32_t stall_told;
     uintptr_t create_frame[INCIDENT_FRAMES];
     struct cached_walk walks[CACHED_WALKS];

@@ -18,8 +18,8 @@ void wait_fill(struct thread *t, const void *lock, uint32_t kind, uint32_t mode,
     wait->frames = walk(t, wait->frame, watch.sites ? watch.sites : 1, site);
 }
 
-/* The fence pairs with that of every other waiter: of two threads that wait for each other, the one
- * with the later fence sees the slot of the other. */
+/* The fence pairs with the fence of every other waiter. If two threads wait for each other, the
+ * thread with the later fence sees the slot of the other. */
 void wait_publish(struct thread *t)
 {
     uint64_t generation = atomic_load_explicit(&t->generation, memory_order_relaxed);

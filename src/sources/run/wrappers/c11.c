@@ -1,5 +1,5 @@
-/* mtx_ and cnd_: those of libc call its mutexes and conditions directly, not through the names of
- * pthread_. A mtx_t is a pthread_mutex_t, a cnd_t a pthread_cond_t; only the results differ. */
+/* mtx_ and cnd_: libc's functions call its mutexes and conditions directly, not through the names
+ * of pthread_. A mtx_t is a pthread_mutex_t, a cnd_t a pthread_cond_t; only the results differ. */
 #include "sources/run/libc/export.h"
 #include "sources/run/libc/real.h"
 #include "sources/run/start/enter.h"

@@ -1,6 +1,6 @@
 /* The exec family and posix_spawn. A program that cannot be watched is started without this
- * library, and counted. One that can be watched is started with it, whatever the environment
- * contains.
+ * library, and counted. A program that can be watched is started with the library, whatever the
+ * environment contains.
  *
  * A process after vfork shares its parent's memory: this code writes only to the tally and the
  * stack.
@@ -198,7 +198,7 @@ static void make_plan(struct plan *plan, int folder, const char *path, char *con
     plan_environment(plan);
 }
 
-/* For a function that starts a program: allocates on its stack. */
+/* Makes a plan in a function that starts a program. The memory is on the stack of that function. */
 #define PLAN(plan, folder, path, environment)                                                      \
     struct plan plan;                                                                              \
     make_plan(&(plan), folder, path, environment);                                                 \

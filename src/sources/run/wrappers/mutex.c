@@ -28,8 +28,8 @@ static inline int mutex_taken(struct thread *t, pthread_mutex_t *mutex, int resu
     return result;
 }
 
-/* Waits briefly and looks again while a thread ahead may still move unobserved. Mutexes with
- * priority inheritance accept no other clock: those look once. */
+/* Waits briefly and checks again while a thread ahead may still move unobserved. Mutexes with
+ * priority inheritance accept no other clock, so they are checked only once. */
 static int wait_for_mutex(struct thread *t, pthread_mutex_t *mutex)
 {
     for (uint32_t look = 0;; look++) {
@@ -108,7 +108,7 @@ int mutex_lock_from(pthread_mutex_t *mutex, uintptr_t frame, uintptr_t caller)
 }
 
 /* At the start of a function, the caller's frame is in its register and the return address at its
- * place: so the wrapper needs no frame of its own at every lock. */
+ * place: so the wrapper needs no stack frame at every lock. */
 ENTRY(pthread_mutex_lock, "gordian_mutex_lock_from");
 #else
 WRAPPER(int, pthread_mutex_lock, (pthread_mutex_t * mutex))

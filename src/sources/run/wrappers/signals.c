@@ -43,7 +43,8 @@ static sighandler_t handler_set(int number, sighandler_t action, sighandler_t ol
     return SIG_DFL;
 }
 
-/* All such functions of libc: strict programs use __sysv_signal() as signal(). */
+/* Wraps each variant of signal() in libc. In programs compiled for strict standards, signal() is
+ * __sysv_signal(). */
 #define SIGNAL_WRAPPER(name)                                                                       \
     WRAPPER(sighandler_t, name, (int number, sighandler_t action))                                 \
     {                                                                                              \

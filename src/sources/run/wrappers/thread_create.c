@@ -190,7 +190,7 @@ static bool is_join_refused(const struct thread *t, pthread_t thread)
            look.lock == t->handle;
 }
 
-/* As for mutexes: waits briefly and looks again. thrd_join has no time limit. */
+/* Waits briefly and checks again, as for mutexes. thrd_join has no time limit. */
 static int wait_for_end(struct thread *t, const struct join *join)
 {
     for (uint32_t look = 0;; look++) {

@@ -85,8 +85,8 @@ static bool shares_member(const struct act *act, const struct deadlock *deadlock
     return false;
 }
 
-/* Returns the action in progress for one of the sessions; otherwise one that has ended and had the
- * same requests; NULL if there is none. */
+/* Returns the action in progress for one of the sessions; otherwise an action that has ended and
+ * had the same requests; NULL if there is none. */
 static struct act *find_act(struct acts *acts, const struct deadlock *deadlock,
                             struct source *const *sources, uint64_t request)
 {

@@ -8,7 +8,7 @@
 struct unseen {
     uint32_t source;
     size_t sessions;    /* 0: the entry is about the whole server */
-    uint32_t session;   /* the first one; SCAN_NONE */
+    uint32_t session;   /* the first session; SCAN_NONE: none */
     const char *reason; /* a sentence without its subject; valid as long as the scan */
 };
 

@@ -1,4 +1,4 @@
-/* Starts a connection in a thread of its own, because both client libraries resolve the host's name
+/* Starts a connection in a separate thread, because both client libraries resolve the host's name
  * synchronously. No other thread may use the connection meanwhile. */
 #pragma once
 

@@ -98,9 +98,9 @@ enum remedy_outcome {
 struct remedy_condition {
     const struct scan *scan; /* the scan that the condition refers to */
     uint32_t session;        /* the session to end */
-    const uint32_t *edges;   /* edges of the scan that must all still exist; those of the session
-                                itself come last */
-    size_t edge_count;       /* 0: check only the session and, for a cancel, its statement */
+    const uint32_t *edges; /* edges of the scan that must all still exist; the edges of the session
+                              itself come last */
+    size_t edge_count;     /* 0: check only the session and, for a cancel, its statement */
 };
 
 struct dialect {

@@ -238,7 +238,7 @@ static void join_queue(struct queues *queues, uint32_t number)
         number;
 }
 
-/* A walk from a waiter to those ahead of it that finds the ones it waits for. */
+/* A walk from a waiter over the entries ahead of it, which finds those that block it. */
 struct walk {
     uint32_t at;
     unsigned char covered; /* modes whose remaining waiters all block a waiter that was visited */

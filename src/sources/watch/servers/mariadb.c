@@ -56,7 +56,7 @@ static void decode_percents(char *text)
     *to = '\0';
 }
 
-/* Ends a text at this place. Returns the rest, or NULL if there is no such place. */
+/* Ends a text at `at` and returns the rest; NULL if `at` is NULL. */
 static char *cut_at(char *at)
 {
     if (!at)

@@ -160,8 +160,8 @@ static bool is_in_way(const struct lock *lock, const struct lock *other)
            strcmp(lock->schema, other->schema) == 0 && strcmp(lock->name, other->name) == 0;
 }
 
-/* Adds edges to the holders. If there are none, another waiter comes first; which one is certain
- * only if there is just one. */
+/* Adds edges to the holders. If there are no holders, another waiter comes first. That waiter is
+ * known for certain only if there is just one. */
 static void add_holders(struct scan *scan, uint32_t wait, const struct lock *locks, size_t count,
                         const struct lock *lock)
 {

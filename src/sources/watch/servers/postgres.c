@@ -77,8 +77,8 @@ static void greet_postgres(const struct connection *answer, struct server_facts 
     facts->detects_ns = detects_ms >= 0 ? (uint64_t)(detects_ms * 1e6) : UINT64_C(1000000000);
 }
 
-/* This is a query of its own, because it fails for a role without permission. A standby has the
- * same number as its primary; the start time of the server distinguishes them. */
+/* This is a separate query, because it fails for a role without permission. A standby has the same
+ * number as its primary; the start time of the server distinguishes them. */
 static void write_identify(struct output *sql)
 {
     output_text(sql, "SELECT system_identifier FROM pg_control_system()");
