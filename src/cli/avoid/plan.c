@@ -182,7 +182,8 @@ static int take_lists(struct planning *planning)
 {
     uint32_t resource;
     uint64_t value;
-    for (const char *list = planning->avoid->units; list;) /* the known ones are declared already */
+    /* The known resources are declared already. */
+    for (const char *list = planning->avoid->units; list;)
         if (!next_resource(planning, "--units", &list, &resource, &value))
             return EXIT_MISUSE;
     for (const char *list = planning->avoid->costs; list;) {

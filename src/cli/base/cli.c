@@ -404,7 +404,8 @@ int cli_missing(struct cli *cli, int argc, char **argv)
         dump_options(cli, no_options);
         return EXIT_NOTHING;
     }
-    /* Options are not checked, because this program does not know those of a missing command. */
+    /* Options are not checked, because this program does not know the options of a missing
+     * command. */
     bool help = cli->help;
     for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
         help = help || strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0;

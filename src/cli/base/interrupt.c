@@ -5,10 +5,11 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-/* Signals within this time are one: the one to the process group and the one to the process. */
+/* Signals within this time count as one: the same interrupt may signal both the process group and
+ * the process. */
 #define SAME_INTERRUPT UINT64_C(500000000)
 
-/* Time of the first one in ns; 0: none. Two threads may receive signals at the same time. */
+/* Time of the first signal in ns; 0: none. Two threads may receive signals at the same time. */
 static _Atomic uint64_t first;
 
 static void on_interrupt(int number)

@@ -1,6 +1,5 @@
-/* Progress line on the terminal. It appears after a second; never if stderr is no terminal, or
- * with
- * --quiet.
+/* Progress line on the terminal. It appears after a second. It never appears if stderr is not a
+ * terminal, or with --quiet.
  *
  *     if ((++count & 1023) == 0 && progress_due(&cli->progress))
  *         progress_show(&cli->progress, "%llu events", count); */

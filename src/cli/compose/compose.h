@@ -80,7 +80,7 @@ struct compose {
 /* ---- compose/input.c */
 
 /* Reads a file and reports errors. Returns the exit code. `main`: NULL for the default component.
- * `data`: NULL for those of the text. */
+ * `data`: NULL for the data given in the text. */
 int subject_read(struct compose *compose, struct subject *subject, const char *path,
                  const char *main, const char *data);
 /* The same for several files: joins their circuits. */

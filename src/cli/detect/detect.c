@@ -66,7 +66,7 @@ static void show_progress(struct detect *detect)
                   (unsigned long long)detect->tally.deadlocks);
 }
 
-/* Reports every event, or only the last one, the only one that can be stuck. */
+/* Reports every event, or only the last event, which is the only one that can be stuck. */
 static gordian_status report_steps(struct detect *detect, const struct reporter *reporter,
                                    const gordian_step *steps, size_t count, gordian_error *error)
 {

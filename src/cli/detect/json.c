@@ -119,7 +119,7 @@ static gordian_status write_event(struct detect *detect, const gordian_step *ste
     return status;
 }
 
-/* Writes a line of its own before the summary. */
+/* Writes a separate line before the summary. */
 static gordian_status write_last_matrices(struct detect *detect, gordian_error *error)
 {
     struct json json;

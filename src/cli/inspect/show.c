@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PROCESSES_MOST 16 /* without a finding, processes printed on lines of their own */
+#define PROCESSES_MOST 16 /* without a finding, processes printed on separate lines */
 #define FINDINGS_MOST  10 /* findings printed without --verbose */
 
 /* ------------------------------------------------------------------ files */
@@ -74,7 +74,7 @@ static int show_one(struct cli *cli, const struct inspect_settings *settings,
 
 /* ------------------------------------------------------------------ nothing found */
 
-/* How many threads do what. */
+/* Number of threads by activity. */
 struct activity {
     uint32_t threads, waits, timed, sleeps, stopped, runs;
 };

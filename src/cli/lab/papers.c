@@ -34,8 +34,8 @@ static gordian_status find_items(struct papers_command *command, char **names, i
     return GORDIAN_OK;
 }
 
-/* Reads the recorded results, or those of the file, and then those of --merge. *file is the file
- * with an error. */
+/* Reads the recorded results, or the results in the file, and then the results of --merge. *file is
+ * the file with an error. */
 static gordian_status read_results(struct papers_command *command, const char **file)
 {
     const bool writes = command->measure || command->merge_path;
@@ -113,7 +113,7 @@ static gordian_status print_items(struct papers_command *command)
     return GORDIAN_OK;
 }
 
-/* What follows after the results were read. */
+/* The steps after the results were read. */
 static gordian_status do_rest(struct papers_command *command)
 {
     gordian_status status = GORDIAN_OK;

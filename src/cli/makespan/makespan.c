@@ -391,7 +391,7 @@ static int count_warps(struct makespan *makespan)
     return EXIT_NOTHING;
 }
 
-/* Chooses the subject: exactly one of a string, a file, or the own kernel. */
+/* Chooses the subject: exactly one of a string, a file, or the project's own kernel. */
 static int choose_subject(struct makespan *makespan, const char *file)
 {
     struct cli *cli = makespan->cli;

@@ -26,7 +26,7 @@ struct makespan {
     const char *seconds, *temperature;
     unsigned start;
     const char *starts[GORDIAN_MAKESPAN_START_RANDOM + 2]; /* their names, and NULL */
-    const char *chips[32];                                 /* the same */
+    const char *chips[32];                                 /* names of the chips, and NULL */
     const char *witness;
     /* what is shown */
     bool schedule, string;
@@ -75,7 +75,8 @@ uint32_t makespan_units_of(const struct makespan *makespan, char letter, uint64_
 
 /* Expands letters with counts ("L5C9", '-' for none) into new memory. */
 gordian_status makespan_letters(const char *text, char **letters, gordian_error *error);
-/* Reads `path` (.ptx, .cu; '-': PTX from stdin), or for NULL the own kernel. Sets ptx and kernel.
+/* Reads `path` (.ptx, .cu; '-': PTX from stdin; NULL: the project's own kernel). Sets ptx and
+ * kernel.
  */
 int makespan_read_code(struct makespan *makespan, const char *path);
 /* Upper bound for all paths; UINT64_MAX: unknown. */

@@ -84,8 +84,8 @@ static bool same_processes(const struct hang *hang, const struct tree *tree)
     return true;
 }
 
-/* Opens all processes of the tree. A process that may not be inspected could be the one that acts,
- * so nothing is known then, unless it has just ended. */
+/* Opens all processes of the tree. If a process may not be inspected, nothing is known, because
+ * that process could act. The exception is a process that has just ended. */
 static gordian_status open_targets(struct hang *hang, const struct tree *tree, gordian_error *error)
 {
     const gordian_allocator *memory = &hang->findings.memory;
@@ -395,7 +395,7 @@ static void report_blind(struct hang *hang, const gordian_error *error)
     struct tree_activity now;
     tree_sample(hang->root, &now);
     if (now.threads == 0 || tree_moved(&hang->last, &now))
-        return; /* a process has just ended: that explains the failure */
+        return; /* a process has just ended, which explains the failure */
     hang->blind = true;
     if (hang->cli->verbose)
         cli_say(hang->cli, "hangs are not detected from outside: %s", error->message);
@@ -476,7 +476,8 @@ static void end_hang(struct hang *hang)
 
 static void note_poll(struct hang *hang, const struct tree_activity *now, uint64_t when)
 {
-    /* A computing thread may not be switched for seconds, nor one that gets no processor. */
+    /* A thread that computes may not be switched for seconds. The same is true of a thread that
+     * gets no processor time. */
     if (tree_moved(&hang->last, now) || now->stopped || now->running)
         hang->idle_since = 0;
     else if (!hang->idle_since)

@@ -73,7 +73,7 @@ static enum incident_answer confirm_deadlock(struct report *report, int incident
     const char *folder = report_path("GORDIAN_SESSION");
     if (verdict == CONFIRM_BLIND && folder)
         verdict = remote_confirm_request(folder, incident, why, sizeof why);
-    /* A likely deadlock that did not keep the program from ending is no deadlock: some programs
+    /* A likely deadlock is not a deadlock if the program could end in spite of it: some programs
      * leave threads behind with locks of ended threads. */
     struct pollfd answer = {INCIDENT_ANSWER_FD, POLLOUT, 0};
     bool ended = poll(&answer, 1, 0) == 1 && answer.revents & POLLERR; /* no reader is left */

@@ -334,7 +334,7 @@ static void print_suppressed(void *context, unsigned line, uint64_t count)
             (unsigned long long)count, plural_s(count));
 }
 
-/* How the program ended, what was found from outside, and what survived. */
+/* The end of the program, the hang found from outside, and the processes that survived. */
 struct ending {
     int status; /* status of waitpid */
     const struct hang *hang;
@@ -486,7 +486,7 @@ static void print_totals(const struct start *start, const struct incident_tally 
     print_survivors(start, &ending->survivors);
 }
 
-/* Prints the results. Returns the exit status, or -1 for that of the program. */
+/* Prints the results. Returns the exit status; -1: use the program's exit status. */
 static int conclude_run(const struct start *start, const struct hang *hang, int status)
 {
     struct session_totals totals = {0};

@@ -41,7 +41,7 @@ struct serve {
     char socket[256];
     int argc;
     char **argv;
-    struct serve *fresh, *given;  /* before reading any options, and as read at the start */
+    struct serve *fresh, *given;  /* before any option was read; as given at the start */
     char *words[2][CONFIG_WORDS]; /* of the file, when first and last read */
 };
 

@@ -1,4 +1,4 @@
-/* Reports what could not be seen, and the exit status for it. */
+/* Reports what the watch could not see, and determines the exit status for that. */
 #include "cli/watch/watch.h"
 
 #include <stdio.h>

@@ -365,8 +365,8 @@ static void write_session(const struct page *page, uint32_t number)
 
 /* ------------------------------------------------------------------ parties */
 
-/* Lists each party of the proof once, in order of appearance; without a proof, those of all edges;
- * for a status, all parties. Sets their `members`. */
+/* Lists each party of the proof once, in order of appearance. Without a proof, lists the parties of
+ * all edges; for a status, all parties. Sets their `members`. */
 static size_t list_parties(const struct finding *finding, uint32_t *list, bool *members)
 {
     size_t count = 0;

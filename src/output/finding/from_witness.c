@@ -42,7 +42,7 @@ static bool number_names(struct finding *finding, const struct labels *labels,
     return true;
 }
 
-/* An await waits for actions of its holders and has no name of its own. */
+/* An await waits for actions of its holders and has no name. */
 static void name_acts(struct finding *finding, const struct labels *labels,
                       const gordian_witness *witness, const uint32_t *parties,
                       const uint32_t *resources)

@@ -144,7 +144,7 @@ static void fill_hold(struct finding *finding, const struct report *report, stru
         to->how = finding_format(finding, "%s; %s", to->how, from->evidence);
 }
 
-/* In a cycle, a wait and the hold behind it become one edge. All others are edges of their own. */
+/* In a cycle, a wait and the hold behind it become one edge. All others are separate edges. */
 static void add_edges(struct finding *finding, const struct report *report)
 {
     finding->cycle = report->cycle;

@@ -27,7 +27,8 @@ const char *report_format(struct report *report, const char *format, ...)
 
 /* ------------------------------------------------------------------ opening */
 
-/* Opens the symbols of each process: the given ones, or those of its part of the memory map. */
+/* Opens the symbols of each process: the given symbols, or the symbols of its part of the memory
+ * map. */
 static void open_symbols(struct report *report, struct symbols *const *symbols, size_t count)
 {
     const struct incident_section *maps = &report->head.sections[INCIDENT_MAPS];

@@ -45,8 +45,8 @@ bool session_is_stuck(const char *folder, uint32_t tid, bool likely);
 /* `folder` NULL or missing: opens a session without memory. */
 void session_open(struct session *session, const char *folder);
 void session_close(struct session *session);
-/* The number of a report among those of its kind (`ordinal`) and among all; 0: not counted.
- * `again`: another process had the same report, which was printed under that number. */
+/* The number of a report among the reports of its kind (`ordinal`) and among all reports; 0: not
+ * counted. `again`: another process had the same report, which was printed under that number. */
 struct session_number {
     unsigned ordinal, sequence;
     bool again;

@@ -65,7 +65,8 @@ static void recorded_stack(struct report *report, uint32_t process, struct stack
     finish_stack(&builder, stack);
 }
 
-/* Returns the name of a locking function without libc's leading underscores; NULL: it is none. */
+/* Returns the name of a locking function without libc's leading underscores; NULL: it is not a
+ * locking function. */
 static const char *locking_call(const char *name)
 {
     static const char *const calls[] = {"pthread_", "sem_", "mtx_", "cnd_", "thrd_", NULL};

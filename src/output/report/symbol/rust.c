@@ -12,7 +12,7 @@ struct reader {
     char *to;
     size_t used;
     unsigned depth;
-    unsigned muted; /* above 0: what is read is not written */
+    unsigned muted; /* above 0: parse without output */
     bool failed;
 };
 

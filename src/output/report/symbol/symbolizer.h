@@ -1,9 +1,12 @@
-/* The two symbolizers behind symbol.h as tables of functions: with elfutils, which supports source
- * lines and any stack, and without.
+/* The two symbolizers behind symbol.h, as tables of functions: one with elfutils and one without.
+ * Only the first supports source lines and any stack.
  *
- *     elfutils.c  with elfutils: linked in, or in a module that is loaded where elfutils is
- * installed plain.c     without elfutils symbol.c    the functions of symbol.h: call the best
- * symbolizer linked.c, loaded.c, none.c   select it; a program contains one of them */
+ *     elfutils.c  with elfutils: linked in, or in a module that is loaded at runtime if elfutils
+ *                 is installed
+ *     plain.c     without elfutils
+ *     symbol.c    the functions of symbol.h: call the best symbolizer
+ *     linked.c, loaded.c, none.c
+ *                 select the elfutils symbolizer; a program contains one of these files */
 #pragma once
 
 #include "foundation/base/modules.h"

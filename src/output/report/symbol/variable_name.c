@@ -15,7 +15,7 @@
 
 /* ------------------------------------------------------------------ types */
 
-/* Types of locks, whose members are not named further. Those of C++ and Rust with parameters end
+/* Types of locks, whose members are not named further. Types of C++ and Rust with parameters end
  * with "<". */
 static const struct lock_type {
     const char *name;
