@@ -70,7 +70,7 @@ static void hold(struct second_reader *reader, uint32_t process, char *word)
     uint32_t resource = split_want(reader, word, &units);
     uint64_t *held = &reader->naive.held[process * ROOM + resource];
     DEMAND(reader->too_large || units <= reader->naive.resources[resource].free,
-           "more is held than there is");
+           "more units are held than exist");
     reader->naive.processes[process].held_kinds += *held == 0;
     *held += units;
     reader->naive.resources[resource].free -= units;

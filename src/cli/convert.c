@@ -19,8 +19,8 @@ static int convert_main(struct cli *cli, int argc, char **argv)
     unsigned form = GORDIAN_FORM_OTHER;
     const struct option options[] = {
         {"form", 'f', "FORM",
-         "text, trace or snapshot (both packed); other, the\n"
-         "default: text becomes a trace, what is packed text",
+         "text, trace or snapshot (both packed); other, the\ndefault: packs text as a trace, and "
+         "unpacks the rest",
          OPTION_CHOICE, &form, forms},
         {0},
     };

@@ -206,12 +206,11 @@ static int info_main(struct cli *cli, int argc, char **argv)
 const struct command command_info = {
     .name = "info",
     .operands = "",
-    .summary = "show the engines available here, and why one is not",
-    .about =
-        "Shows the version, the build, this machine, every engine and every GPU: whether it\n"
-        "is available and, if not, why. With --engine the exit status is 3 if that one is not\n"
-        "available. --crossover runs every family's command on inputs of growing size with\n"
-        "each available engine, as whole processes, and shows what `auto` chooses and why. It\n"
-        "takes some minutes, and space for files in TMPDIR.\n",
+    .summary = "show which engines are available here, and why others are not",
+    .about = "Shows the version, the build, this machine, every engine and every GPU: whether it\n"
+             "is available and, if not, why. With --engine the exit status is 3 if that engine is\n"
+             "not available. --crossover runs every family's command on inputs of growing size\n"
+             "with each available engine, as whole processes, and shows what `auto` chooses and\n"
+             "why. It takes some minutes, and space for files in TMPDIR.\n",
     .run = info_main,
 };

@@ -240,7 +240,7 @@ static gordian_bank *open_bank(const char *engine)
     return bank;
 }
 
-/* At any time, nobody has asked twice and no more is held than there is. */
+/* At any time, nobody has asked twice and no more units are held than exist. */
 static void look_at_edges(gordian_bank *bank, uint32_t resource)
 {
     gordian_edge edges[THREADS];

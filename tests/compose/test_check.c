@@ -301,8 +301,8 @@ static void check_refused(void)
         {"AG (a", "expected ')'", 6},     {"E[a]", "expected 'U'", 4},
         {"A[a U b", "expected ']'", 8},   {"q", "no name 'q'", 2},
         {"<q> a", "no name 'q'", 6},      {"$m = 0", "2 automata have a cell 'm'", 4},
-        {"$k = 0", "0 automata have", 4}, {"$m#3 = 0", "automata 1 to 2", 4},
-        {"@0 = x", "automata 1 to 2", 2}, {"$m#1 0", "expected '='", 6},
+        {"$k = 0", "0 automata have", 4}, {"$m#3 = 0", "numbered 1 to 2", 4},
+        {"@0 = x", "numbered 1 to 2", 2}, {"$m#1 0", "expected '='", 6},
         {"a &&", "expected a name", 5},   {"`a", "expected a name", 1},
     };
     gordian_circuit *circuit = read_circuit("main(a?,c!) { fifo1(a,b) fifo1(b,c) }", NULL, NULL);

@@ -545,7 +545,7 @@ static void check_refused(void)
         {"G (a", "expected ')'", 5},   {"<a", "expected '>'", 3},
         {"[a]", "expected a name", 4}, {"q", "no name 'q'", 2},
         {"EF a", "no name 'EF'", 3},   {"a b", "the end of the formula", 3},
-        {deep, "nested", 0},           {wide, "different parts", 0},
+        {deep, "nested", 0},           {wide, "different subformulas", 0},
     };
     gordian_circuit *circuit = read_circuit("main(a?,c!) { fifo1(a,b) fifo1(b,c) }", NULL, NULL);
     REQUIRE(circuit);

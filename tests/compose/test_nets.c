@@ -432,7 +432,7 @@ static void check_refused(void)
         {"<pnml><net></pnml>", "does not match", 1},
         {"<pnml><net id='a'/><net id='b'/></pnml>", "second net", 1},
         {"<pnml><net id='a'></net></pnml>", "no transition", 1},
-        {"<!DOCTYPE x [<!ENTITY a 'b'>]><pnml/>", "document types", 1},
+        {"<!DOCTYPE x [<!ENTITY a 'b'>]><pnml/>", "document type", 1},
         {"<pnml>\n<net><place id='p'/>\n<place id='p'/></net></pnml>", "twice", 3},
         {"<pnml><net><place/></net></pnml>", "no id", 1},
         {"<pnml><net><place id='a b'/></net></pnml>", "blank", 1},
@@ -442,7 +442,7 @@ static void check_refused(void)
          "0 or 1 tokens", 1},
         {"<pnml><net><place id='p'><initialMarking><text>x</text></initialMarking></place></net>"
          "</pnml>",
-         "no number of tokens", 1},
+         "not a number of tokens", 1},
         {"<pnml><net><place id='p'><initialMarking>\n<graphics><offset x='1'/></graphics>"
          "<text>2</text></initialMarking></place></net></pnml>",
          "begins with 2 tokens", 2},
@@ -451,7 +451,7 @@ static void check_refused(void)
          "begins with 12 tokens", 1},
         {"<pnml><net><place id='p'><initialMarking><value>Default,0,Red,1</value>"
          "</initialMarking></place></net></pnml>",
-         "no number of tokens", 1},
+         "not a number of tokens", 1},
         {"<pnml><net><place id='p'/><transition id='t'/>\n<arc source='p' target='t'>"
          "<inscription><text>3</text></inscription></arc></net></pnml>",
          "an arc of weight 3", 2},

@@ -585,7 +585,7 @@ int main(int argc, char **argv)
     if (!watched)
         test_failing(device, SELFTEST_TRAP, "");
     if (device < 0) {
-        test_failing(-1, SELFTEST_TRAP, "selftest_trap: thread 63 of block 0 met a trap");
+        test_failing(-1, SELFTEST_TRAP, "selftest_trap: thread 63 of block 0 hit a trap");
         test_failing(-1, SELFTEST_BARRIER, "32 threads wait at a barrier, 32 in warp operations");
         test_failing(-1, SELFTEST_SPIN, "wait for values that do not change");
         test_failing(-1, SELFTEST_MASK, "not in the mask 00000001");

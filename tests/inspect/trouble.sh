@@ -121,7 +121,7 @@ if [ -s whole.core ]; then
     "$gordian" inspect --verbose whole.core >output 2>stderr
     is $? 1 'the core'
     has "$(cat stderr)" ' MB of the core dump' 'how much was read'
-    refuses 'a core of another program' 'is a core of another program' whole.core --exe "$gordian"
+    refuses 'a core of another program' 'is not a core of' whole.core --exe "$gordian"
     "$gordian" inspect --quiet whole.core --exe "$hung" >output 2>stderr
     is $? 1 'the core, with its program'
     head -c 1000 whole.core >start.core

@@ -112,7 +112,7 @@ signal.pause()'
     wait_for 'the tree' grep -q ready said
     setpriv --reuid 65534 --regid 65534 --clear-groups ./copy inspect --tree "$process" >output 2>stderr
     is $? 5 'a child that may not be read: exit status'
-    has "$(cat stderr)" 'not everything was seen: 1 process could not be read' 'a child that may not be read'
+    has "$(cat stderr)" 'the scan is incomplete: 1 process could not be read' 'a child that may not be read'
     "$gordian" inspect --tree "$process" >output 2>stderr
     is $? 0 'a child that may be read: exit status'
     stop
@@ -127,7 +127,7 @@ if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
     wait_for 'a process of the user' grep -q ready said
     $user ./copy inspect --all >output 2>stderr
     is $? 5 'processes of others: exit status'
-    has "$(cat stderr)" 'not everything was seen: ' 'processes of others'
+    has "$(cat stderr)" 'the scan is incomplete: ' 'processes of others'
     has "$(cat stderr)" 'belongs to user ' 'processes of others: why'
     $user ./copy inspect --all --json >output 2>stderr
     is $? 5 'processes of others, JSON: exit status'

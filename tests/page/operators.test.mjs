@@ -108,7 +108,7 @@ test('a victim is ended from the page, and that is kept', async (t) => {
     await until(async () => !(await page.locator('#banner').isVisible()), 'no deadlock any more');
     await page.getByRole('tab', { name: 'Actions' }).click();
     await until(async () => (await page.locator('.trail li').count()) === 1, 'the trail');
-    assert.match(await page.locator('.trail').innerText(), /ended bob by somebody on this machine: ann was <b>first<\/b>/);
+    assert.match(await page.locator('.trail').innerText(), /ended bob by a user of this machine: ann was <b>first<\/b>/);
     await checkAxe(page);
     await picture(page, 'trail');
     // Who does not wait has nothing to cancel, and there is a way back.

@@ -134,10 +134,10 @@ test('the slider goes back to any moment, and says that it is the past', async (
     await again.close();
     // What is not kept is said.
     await page.route('**/graph?at=*', (route) =>
-        route.fulfill({ status: 410, json: { error: { status: 410, message: 'that moment is not kept' } } }),
+        route.fulfill({ status: 410, json: { error: { status: 410, message: 'that time is before the start of the history' } } }),
     );
     await seek(late);
-    await until(async () => /not kept/.test(await bar.innerText()), 'it is not kept');
+    await until(async () => /before the start/.test(await bar.innerText()), 'it is not kept');
     await page.unroute('**/graph?at=*');
     await page.locator('#past-close').click();
     await until(async () => !(await bar.isVisible()), 'back to now');

@@ -304,7 +304,7 @@ static const struct refusal refusals[] = {
     {".version 7.0\n.global .u32 x\n", 2, "';' is missing"},
     {".entry k() {\nret;\n}\n.entry k() {\nret;\n}\n", 4, "second body"},
     {".entry k() {\n/* no end\n", 2, "comment"},
-    {".entry k() {\n\\ }\n", 2, "not a character"},
+    {".entry k() {\n\\ }\n", 2, "not allowed in PTX"},
     {".file 1 \"abc\n", 1, "string"},
     {".entry k() {\n}\n", 1, "no instructions"},
     {"add.f32 %f1, %f2, %f3\nret;\n", 8, "before 'ret'"},
@@ -390,9 +390,9 @@ static void test_bad_questions(void)
     refuse(code, (gordian_ptx_question){.entry = "x"}, "no kernel 'x'");
     refuse(code, (gordian_ptx_question){.from = "x"}, "no label or loop 'x'");
     refuse(code, (gordian_ptx_question){.to = "x"}, "no label or loop 'x'");
-    refuse(code, (gordian_ptx_question){.from = "C", .path = "fall"}, "nothing comes after");
-    refuse(code, (gordian_ptx_question){.path = "Nowhere"}, "does not come to 'Nowhere'");
-    refuse(code, (gordian_ptx_question){.path = "A,A,Nowhere"}, "does not come to 'Nowhere'");
+    refuse(code, (gordian_ptx_question){.from = "C", .path = "fall"}, "no instruction after");
+    refuse(code, (gordian_ptx_question){.path = "Nowhere"}, "does not reach 'Nowhere'");
+    refuse(code, (gordian_ptx_question){.path = "A,A,Nowhere"}, "does not reach 'Nowhere'");
     refuse(code, (gordian_ptx_question){.avoid = "B", .path = "longest"}, "no path ends");
     refuse(HEAD "A: bra A; }\n", (gordian_ptx_question){.path = "fall"}, "does not end");
     gordian_ptx_named both[] = {{"A", 2}, nowhere};

@@ -339,7 +339,7 @@ def test_bank():
         assert bank.what_if("b", "gpu") is Verdict.GRANTED
         assert (bank.held("a", "gpu"), bank.claim("a", "gpu"), bank.free_units("gpu")) == (2, 3, 2)
         assert bank.slack("gpu") == 1
-        with pytest.raises(gordian.Refused, match="more than it may still ask for") as caught:
+        with pytest.raises(gordian.Refused, match="more than its remaining claim") as caught:
             bank.request("a", "gpu", 2)
         assert caught.value.reason is gordian.Reason.OVER_CLAIM
         assert bank.try_("a", "gpu").granted

@@ -58,7 +58,7 @@ let_go()
 # What then.
 run 86 "$program" deadlock
 says '^gordian: deadlock 1: 2 threads wait for each other'
-says 'The program ends here'
+says 'The program ends now'
 says '^gordian run: 1 deadlock; watched'
 run 86 --on-deadlock=break "$program" deadlock
 says 'returns EDEADLK'

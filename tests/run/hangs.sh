@@ -40,7 +40,7 @@ for hang in $("$program"); do
     status=$?
     verdict='deadlock in process'
     if [ "$hang" = owner-gone ]; then
-        verdict='the owner of a lock is gone'
+        verdict='the owner of a lock has ended'
     fi
     if [ $status -ne 86 ]; then
         complain "$hang" "exit status $status instead of 86"

@@ -68,7 +68,7 @@ check 'report: should report once' test "$(grep -c 'deadlock in process' stderr)
 # Stall: a wait that takes long.
 LD_PRELOAD=$library GORDIAN_TOOL='' GORDIAN_STALL=0.1 GORDIAN_ON_DEADLOCK=report \
     "$matrix" twice-spin >stderr 2>&1 &
-wait_for 'the stall to be told' says 'a wait takes long'
+wait_for 'the stall to be told' says 'a wait takes a long time'
 ends_with TERM 143 'stall: goes on'
 
 # Status: asked by a signal.

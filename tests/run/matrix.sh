@@ -66,7 +66,7 @@ while read -r name expected; do
     status=$?
     case $expected in
     deadlock) expect "$name" 86 'deadlock in process' ;;
-    gone) expect "$name" 86 'the owner of a lock is gone' ;;
+    gone) expect "$name" 86 'the owner of a lock has ended' ;;
     potential) expect "$name" 0 'potential deadlock' ;;
     quiet) expect "$name" 0 '' ;;
     likely)
@@ -75,7 +75,7 @@ while read -r name expected; do
         ;;
     goes-on) expect "$name" 0 'deadlock in process' ;;
     likely-gone)
-        expect "$name" 0 'the owner of a lock is gone, likely, in process'
+        expect "$name" 0 'the owner of a lock has ended, likely, in process'
         at_most_once "$name"
         ;;
     unharmed)

@@ -72,7 +72,7 @@ never_says 'no deadlock'
 
 # Whoever is ended while nothing moves is shown, with the call and the line.
 run 87 --on-hang 0.5 "$program" rests
-says '^gordian run: nothing has moved for 0.5 s; these threads did not end:'
+says '^gordian run: no progress for 0.5 s; these threads did not end:'
 says 'sleeps in '
 says 'said.c:[0-9]'
 says '^gordian run: nothing found among 1 lock'

@@ -137,7 +137,7 @@ static void test_forms(void)
         {"label process\n", "expected a name"},
         {"label process p\n", "expected a label"},
         {"label thing p a:b\n", "expected process or resource"},
-        {"label process nobody a:b\n", "nothing of this name"},
+        {"label process nobody a:b\n", "no process or resource of this name"},
         {"label process p ab\n", "KEY:VALUE"},
         {"label process p :b\n", "KEY:VALUE"},
         {"label process p a:b=c\n", "'='"},

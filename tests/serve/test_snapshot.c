@@ -182,7 +182,7 @@ int main(int argc, char **argv)
     if (test_failed)
         running_show_log(&service);
     CHECK(running_alive(&service));
-    CHECK(logged("makes a snapshot") >= kills && logged("no snapshot now") == 0);
+    CHECK(logged("is writing a snapshot") >= kills && logged("no snapshot now") == 0);
     close_streams();
     CHECK(running_stop(&service) == 0);
     test_quotas(argv[1]);

@@ -126,7 +126,7 @@ static void test_clients(void)
     options.tls_key = path_of("client.key");
     refused(service.uri, &options, GORDIAN_STATUS_INPUT, WORDS("client.key", "key"));
     options.tls_key = NULL;
-    refused(service.uri, &options, GORDIAN_STATUS_INPUT, WORDS("go together"));
+    refused(service.uri, &options, GORDIAN_STATUS_INPUT, WORDS("needs its key"));
     options.tls_certificate = path_of("client.pem");
     options.tls_key = path_of("client.key");
     chmod(options.tls_key, 0644);

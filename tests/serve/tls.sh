@@ -128,7 +128,7 @@ safe="--token-file token"
     refuses 'another name' 2 '--tls-name' send --to "tls://localhost:$port" --tls-ca ca.pem \
         --tls-name example.org $safe a.trace
     refuses 'no such file' 2 'no-such.pem' tail --to "tls://localhost:$port" --tls-ca no-such.pem
-    refuses 'half of our own' 2 'go together' send --to "tls://localhost:$port" --tls-ca ca.pem \
+    refuses 'half of our own' 2 'needs its key' send --to "tls://localhost:$port" --tls-ca ca.pem \
         --tls-cert me.pem a.trace
     refuses 'in the clear' 2 'tls://' send --to "tcp://localhost:$port" --tls-ca ca.pem a.trace
     refuses 'TLS is expected (send)' 4 'tls://' send --to "tcp://localhost:$port" $safe a.trace

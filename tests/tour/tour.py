@@ -66,7 +66,7 @@ def other(line):
 
 def plain_lines(lines):
     """Whether a thread has to be stopped for its stack depends on the processor."""
-    return [plain(line) for line in lines if "stopped for a stack" not in line]
+    return [plain(line) for line in lines if "stopped to read stacks" not in line]
 
 
 def alike(wanted, got):

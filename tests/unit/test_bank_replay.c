@@ -249,7 +249,7 @@ static void test_errors(void)
            "17:1 9 resource z changed\n"
            "18:11 10 request p error: process 'p' did not claim any of 'z'\n"
            "19:11 11 release p error: process 'p' holds 0 of 'z', not 1\n"
-           "20:10 11 resource x error: 'x' cannot be 1 in all: there is a claim of 2\n"
+           "20:10 11 resource x error: the units of 'x' cannot be 1: there is a claim of 2\n"
            "21:1 11 resource x changed\n"
            "22:1 12 exit p exited\n"
            "23:6 13 exit p error: process 'p' was never declared, or has exited\n"

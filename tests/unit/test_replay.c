@@ -610,7 +610,7 @@ static const struct bad_line bad_snapshots[] = {
     {"hold p q", 1, 8, "resource 'q' was never declared"},
     {"resource q\nwait p q r=2", 2, 10, "resource 'r' was never declared"},
     {"resource q\nhold a q\nhold b q", 3, 8, "'q': the holds of resource 'q' exceed its units"},
-    {"resource q 3\nwait a q=4", 2, 8, "'q=4': more than resource 'q' has in all"},
+    {"resource q 3\nwait a q=4", 2, 8, "'q=4': more units than resource 'q' has"},
     {"resource q\nrequest p q", 2, 1, "'request' is an event: use gordian detect for traces"},
     {"resource q\n exit p", 2, 2, "'exit' is an event"},
     {"resource q\nresource q", 2, 10, "resource 'q' was declared before, at line 1"},

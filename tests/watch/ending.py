@@ -213,7 +213,7 @@ def savepoint_and_on(world):
     two.run("UPDATE t SET v = 3 WHERE id = 3")
     two.run("COMMIT")
     check(one.answer().startswith("ok"), "the other one goes on", said)
-    check("1 of 1 sessions still wait for what it holds" in said, "as observed", said)
+    check("1 of 1 sessions still wait for its locks" in said, "as observed", said)
 
 
 @case

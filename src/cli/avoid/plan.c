@@ -386,8 +386,8 @@ static void advise_on_avoidance(struct planning *planning)
     struct output *out = &planning->avoid->cli->out;
     const gordian_plan_answer *answer = &planning->answer;
     if (!planning->units_known) {
-        output_text(out, "With avoidance the largest claim on each is enough; then they take "
-                         "turns.\n");
+        output_text(out, "With avoidance, the largest claim on each resource is enough; the "
+                         "processes then take turns.\n");
         return;
     }
     if (claims_fit(planning)) {
@@ -465,7 +465,7 @@ static void advise_on_pools(struct planning *planning)
         if (shown < members)
             output_format(&planning->avoid->cli->out, "  and %zu more (--verbose shows all)\n",
                           members - shown);
-        output_text(out, "\nThe cheapest cure without avoidance adds ");
+        output_text(out, "\nThe cheapest fix without avoidance adds ");
         write_total(planning, answer->missing_units, answer->missing_cost);
         output_text(out, ".\n");
     }

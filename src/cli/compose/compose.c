@@ -339,7 +339,7 @@ static int compose_main(struct cli *cli, int argc, char **argv)
          &c.hide},
         {"keep", 'k', "NAMES", "hide all names except these: 'a,b'", OPTION_TEXT, &c.keep},
         {"min", 0, NULL, "minimise, up to strong bisimulation", OPTION_FLAG, &c.minimal},
-        {"full", 0, NULL, "compose all combinations of states, also unreachable", OPTION_FLAG,
+        {"full", 0, NULL, "compose all state combinations, even unreachable ones", OPTION_FLAG,
          &c.full},
         {"trace", 't', NULL, "show the shortest path to every deadlock", OPTION_FLAG, &c.trace},
         {"livelock", 0, NULL, "search for cycles of hidden steps", OPTION_FLAG, &c.livelock},

@@ -39,7 +39,7 @@ int compose_equal(struct compose *compose, const char *left, const char *right)
         } else if (sides[i].result.stop == GORDIAN_COMPOSE_STOP_UNSAFE) {
             code = compose_refuse_net(compose, &sides[i]);
         } else if (subjects[i].cut) {
-            cli_say(compose->cli, "%s: the end is missing: nothing to compare", paths[i]);
+            cli_say(compose->cli, "%s: the file is truncated: nothing to compare", paths[i]);
             code = EXIT_INCOMPLETE;
         } else if (sides[i].result.stop == GORDIAN_COMPOSE_STOP_CUT) {
             cli_say(compose->cli, "%s: an incomplete product: nothing to compare", paths[i]);

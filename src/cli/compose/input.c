@@ -62,7 +62,8 @@ static gordian_status read_subject(struct compose *compose, struct subject *subj
             gordian_graph_read(&subject->graph, subject->path, source, &compose->reading.memory,
                                &subject->cut, fault, error);
         if (subject->cut && !compose->cli->quiet)
-            cli_say(compose->cli, "%s: the end is missing; taking what there is", subject->path);
+            cli_say(compose->cli, "%s: the file is truncated: using the part that was read",
+                    subject->path);
         return status;
     }
     gordian_circuit_options_init(&options);
@@ -109,14 +110,15 @@ int subject_read(struct compose *compose, struct subject *subject, const char *p
     gordian_error error = {0};
     gordian_format format = gordian_format_of(path);
     if (format == GORDIAN_FORMAT_DOT)
-        return cli_misuse(compose->cli, "'%.200s': pictures are written, not read", path);
+        return cli_misuse(compose->cli, "'%.200s': pictures can be written, but not read", path);
     if (format == GORDIAN_FORMAT_MCRL2 || format == GORDIAN_FORMAT_PROMELA)
-        return cli_misuse(compose->cli, "'%.200s': this format is written, not read", path);
+        return cli_misuse(compose->cli, "'%.200s': this format can be written, but not read", path);
     if (main && (format == GORDIAN_FORMAT_AUT || format == GORDIAN_FORMAT_CA ||
                  format == GORDIAN_FORMAT_PNML))
         return cli_misuse(compose->cli, "'%.200s' has no components: --main is for .treo", path);
     if (data && format == GORDIAN_FORMAT_AUT)
-        return cli_misuse(compose->cli, "'%.200s' is composed already: --data is too late", path);
+        return cli_misuse(compose->cli, "'%.200s' is already composed: --data cannot be used",
+                          path);
     int code = read_path(compose, subject, path, main, data, &fault, &error);
     if (code == EXIT_NOTHING || error.status == GORDIAN_OK)
         return code;
@@ -136,12 +138,12 @@ static int check_together(struct compose *compose, char **paths, size_t count)
         texts += format != GORDIAN_FORMAT_CA && format != GORDIAN_FORMAT_PNML;
         if (format == GORDIAN_FORMAT_AUT)
             return cli_misuse(compose->cli,
-                              "'%.200s' is composed already: only circuits (.treo, .ca) can be "
+                              "'%.200s' is already composed: only circuits (.treo, .ca) can be "
                               "composed with others",
                               paths[i]);
     }
     if (compose->main && texts != 1)
-        return cli_misuse(compose->cli, "--main is for one .treo, here are %zu", texts);
+        return cli_misuse(compose->cli, "--main needs exactly one .treo, but there are %zu", texts);
     return EXIT_NOTHING;
 }
 

@@ -45,11 +45,12 @@ static gordian_status take_place(const char *text, size_t length, size_t count, 
     if (!parse_u64(text, length, &number, &why))
         return fail(error, GORDIAN_STATUS_INPUT, "--order: '%.*s' %s", (int)length, text, why);
     if (number < 1 || number > count)
-        return fail(error, GORDIAN_STATUS_INPUT, "--order: there are automata 1 to %zu, not %llu",
-                    count, (unsigned long long)number);
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "--order: automata are numbered 1 to %zu: there is no %llu", count,
+                    (unsigned long long)number);
     for (size_t i = 0; i < used; i++)
         if (order[i] == number - 1)
-            return fail(error, GORDIAN_STATUS_INPUT, "--order: %llu is there twice",
+            return fail(error, GORDIAN_STATUS_INPUT, "--order: %llu is listed twice",
                         (unsigned long long)number);
     order[used] = (uint32_t)number - 1;
     return GORDIAN_OK;
@@ -68,7 +69,7 @@ static gordian_status read_order(const char *text, size_t count, uint32_t *order
     for (bool more = true; more;) {
         size_t length = strcspn(text, ",");
         if (used == count)
-            return fail(error, GORDIAN_STATUS_INPUT, "--order: there are %zu automata only", count);
+            return fail(error, GORDIAN_STATUS_INPUT, "--order: there are only %zu automata", count);
         TRY(take_place(text, length, count, order, used++, error));
         more = text[length] == ',';
         text += length + more;

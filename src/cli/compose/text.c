@@ -396,8 +396,8 @@ static gordian_status print_summary(struct compose *compose, const struct compos
     style_name(&compose->style, out, COLOR_STRONG, subject_title(composed->subject));
     bool cut = composed->subject->cut || result->stop == GORDIAN_COMPOSE_STOP_CUT;
     output_text(out, complete ? ": "
-                     : cut    ? ", as far as the file goes: "
-                              : ", as far as it was composed: ");
+                     : cut    ? ", in the part of the file that was read: "
+                              : ", in the part that was composed: ");
     write_counted(out, result->states, "state", "states");
     if (composed->counted) {
         output_text(out, ", ");

@@ -227,7 +227,7 @@ const struct command command_check = {
     .summary = "find every deadlock in a snapshot of holds and waits",
     .about = "Reads a snapshot of holds and waits ('-' is standard input), and\n"
              "shows every deadlock in it: each cycle or irreducible part. Several files are\n"
-             "pieces of one snapshot. With --json each deadlock is a line, and a summary the\n"
-             "last one.\n",
+             "pieces of one snapshot. With --json, prints a line for each deadlock and a\n"
+             "summary at the end.\n",
     .run = check_main,
 };

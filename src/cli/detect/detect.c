@@ -52,7 +52,7 @@ static void report_refused(struct detect *detect, const gordian_step *step)
     if (cli->verbose || detect->tally.errors <= ERRORS_SHOWN)
         cli_say_at(cli, detect->input.name, step->line, step->column, step->message);
     else if (detect->tally.errors == ERRORS_SHOWN + 1)
-        cli_say(cli, "further errors are counted only; --verbose shows all");
+        cli_say(cli, "further errors are only counted; --verbose shows all");
 }
 
 static void show_progress(struct detect *detect)
@@ -171,7 +171,7 @@ static gordian_status refuse_all(const struct detect *detect, gordian_error *err
     const struct tally *tally = &detect->tally;
     if (!detect_refused_all(tally))
         return GORDIAN_OK;
-    return fail(error, GORDIAN_STATUS_INPUT, "all events were refused (%llu): nothing is known",
+    return fail(error, GORDIAN_STATUS_INPUT, "all events were refused (%llu): there is no result",
                 (unsigned long long)tally->events);
 }
 
@@ -184,7 +184,7 @@ static int refuse_policy(struct cli *cli, const char *typed)
         nearest_offer(&nearest, policies[i]);
     const char *found = nearest_found(&nearest);
     return cli_misuse(cli,
-                      "--recover: '%.40s' is none of youngest, oldest, cheapest, priority, "
+                      "--recover: '%.40s' is not one of youngest, oldest, cheapest, priority, "
                       "fewest-held%s%s%s",
                       typed, found ? "; did you mean '" : "", found ? found : "",
                       found ? "'?" : "");
@@ -262,8 +262,8 @@ const struct command command_detect = {
     .name = "detect",
     .operands = "[FILE]",
     .summary = "replay a trace and report every deadlock as it forms",
-    .about = "Replays a trace, event by event, from FILE or from standard input as it comes,\n"
-             "and draws every deadlock the moment it forms. With --json every event's outcome\n"
-             "is a line, and a summary the last one.\n",
+    .about = "Replays a trace, event by event, from FILE or from standard input as it\n"
+             "arrives, and draws every deadlock the moment it forms. With --json, prints a\n"
+             "line for each event and a summary at the end.\n",
     .run = detect_main,
 };

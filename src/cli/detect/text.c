@@ -314,7 +314,7 @@ static gordian_status write_summary(struct detect *detect, gordian_error *error)
     if (tally->deadlocks)
         write_count(detect, tally->deadlocks, "deadlock", "deadlocks", COLOR_BAD);
     else if (detect_refused_all(tally))
-        style_text(&detect->drawing.style, out, COLOR_BAD, "nothing judged");
+        style_text(&detect->drawing.style, out, COLOR_BAD, "no result");
     else
         style_text(&detect->drawing.style, out, COLOR_GOOD, "no deadlock");
     output_text(out, " in ");

@@ -61,7 +61,7 @@ static int inspect_main(struct cli *cli, int argc, char **argv)
         {"wait", 0, NULL, "the same, every second", OPTION_FLAG, &inspect.wait, NULL},
         {"tree", 0, "PID", "inspect a process and all its descendants together", OPTION_U32,
          &inspect.tree, NULL},
-        {"all", 'a', NULL, "inspect every process that may be inspected, together", OPTION_FLAG,
+        {"all", 'a', NULL, "inspect all processes that it may access, together", OPTION_FLAG,
          &inspect.all, NULL},
         {"core", 0, "FILE", "if something is found, write a core dump of the process", OPTION_FILE,
          &inspect.core, NULL},
@@ -96,7 +96,7 @@ const struct command command_inspect = {
     .summary = "find the deadlock of a hanging process or a core dump",
     .about =
         "Reads the threads, locks and owners of processes from outside, or from core dumps, and\n"
-        "builds the wait-for graph. It stops a thread for a moment, only if its stack or the\n"
+        "builds the wait-for graph. It stops a thread for a moment only if its stack or the\n"
         "timers of its process cannot be read otherwise (--stop-ms). The verdict is proved\n"
         "(owners read from the locks, twice), likely (with the reason), or unknown.\n",
     .run = inspect_main,

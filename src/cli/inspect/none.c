@@ -7,5 +7,5 @@ const struct command command_inspect = {
     .summary = "find the deadlock of a hanging process or a core dump",
     .about = "This program was built for a system whose processes it cannot inspect.\n",
     .run = cli_missing,
-    .missing = "built without it: it is for Linux on x86-64 and aarch64",
+    .missing = "built without it: only Linux on x86-64 and aarch64 is supported",
 };

@@ -213,7 +213,7 @@ static int show_nothing(struct cli *cli, const struct inspect_settings *settings
     int code = missed ? EXIT_INCOMPLETE : EXIT_NOTHING;
     /* report what was not seen */
     if (settings->unread)
-        cli_say(cli, "not everything was seen: %zu process%s could not be read: %s",
+        cli_say(cli, "the scan is incomplete: %zu process%s could not be read: %s",
                 settings->unread, settings->unread == 1 ? "" : "es", settings->why);
     if (cli->json || cli->verbose) {
         int shown = show_one(cli, settings, snapshot, findings, NULL, 1);
@@ -238,11 +238,12 @@ static void show_notes(struct cli *cli, const struct inspect_settings *settings,
         const struct target *target = snapshot->targets[i];
         if (target->threads_stopped)
             cli_say(
-                cli, "process %u: %u thread%s stopped for a stack or for timers, %.1f ms at most%s",
+                cli,
+                "process %u: %u thread%s stopped to read stacks or timers, for at most %.1f ms%s",
                 target->seen_pid, target->threads_stopped,
                 target->threads_stopped == 1 ? " was" : "s were", (double)target->stopped_ns / 1e6,
                 target->stopped_ns > settings->stop_ms * UINT64_C(1000000)
-                    ? " (longer than --stop-ms: a processor was waited for)"
+                    ? " (longer than --stop-ms: no processor was free)"
                     : "");
         if (target->core && cli->verbose)
             cli_say(cli, "read %.1f MB of the core dump", (double)target->bytes_read / 1e6);

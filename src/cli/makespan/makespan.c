@@ -499,7 +499,7 @@ static struct option *search_options(struct makespan *m, struct option *to)
         {"published", 0, NULL, "annealing: exactly as published", OPTION_FLAG, &m->published},
         {"start", 0, "NAME",
          "annealing: initial schedule: round-robin,\nfixed-priority, most-pending, random; all "
-         "(default):\nin turn",
+         "(default):\neach in turn",
          OPTION_CHOICE, &m->start, m->starts},
         {"witness", 0, "WARPS", "only build the schedule of this sequence of warps", OPTION_TEXT,
          &m->witness},
@@ -536,8 +536,8 @@ static struct option *code_options(struct makespan *m, struct option *to)
         {"to", 0, "PLACE", "code: end before this label or loop", OPTION_TEXT, &m->to},
         {"avoid", 0, "PLACE", "code: never pass this label or loop", OPTION_TEXT, &m->avoid},
         {"loop", 0, "LIST",
-         "code: NAME=N,...: bounds of loops, as times the head is\nreached; NAME: label, "
-         "FILE:LINE, FUNCTION, FUNCTION/N",
+         "code: NAME=N,...: loop bounds: how often the loop head\nis reached; NAME: label, "
+         "FILE:LINE, FUNCTION,\nFUNCTION/N",
          OPTION_TEXT, &m->loops},
         {"loops", 0, NULL, "code: only list the loops and their bounds", OPTION_FLAG,
          &m->list_loops},

@@ -243,7 +243,7 @@ static void string_line(struct makespan *makespan)
 size_t makespan_assumed(const struct makespan *makespan, const char *lines[MAKESPAN_ASSUMED])
 {
     size_t count = 0;
-    lines[count++] = "all warps take this path, and the threads of a warp together";
+    lines[count++] = "all warps take this path, and the threads of a warp stay together";
     lines[count++] = "memory answers at once: a load or store only costs its unit";
     if (!makespan->path || strcmp(makespan->path, "longest") == 0)
         lines[count++] = "each branch takes the path with the most cycles";
@@ -291,7 +291,7 @@ void makespan_text(struct makespan *makespan, const struct makespan_report *repo
     struct output *out = &makespan->cli->out;
     if (makespan->own) {
         output_format(&makespan->cli->out,
-                      "one event '%s' of detection with %u resources and processes on a GPU\n",
+                      "one detection event '%s' with %u resources and processes on a GPU\n",
                       makespan->events[makespan->event], makespan->size);
     }
     if (makespan->code && makespan->kernel)

@@ -20,7 +20,7 @@ bool part_find(const char *program, char *path, size_t size);
         .operands = (OPERANDS),                                                                    \
         .summary = (SUMMARY),                                                                      \
         .about =                                                                                   \
-            "This is a part of Gordian of its own, which is not installed here: " PROGRAM ".\n",   \
+            "This command is in a separate package, which is not installed here: " PROGRAM ".\n",  \
         .run = part_run,                                                                           \
         .missing = "the package " PROGRAM " has it, and is not installed",                         \
         .part = (PROGRAM),                                                                         \

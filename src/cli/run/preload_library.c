@@ -39,7 +39,8 @@ bool run_library(char *path, size_t size, char *why, size_t why_size)
         return false;
     }
     if (strpbrk(path, " :")) {
-        snprintf(why, why_size, "the loader cannot take a path with a blank or a colon: %s", path);
+        snprintf(why, why_size, "the loader does not support a path with a blank or a colon: %s",
+                 path);
         return false;
     }
     return true;

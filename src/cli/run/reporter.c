@@ -87,7 +87,8 @@ static enum incident_answer confirm_deadlock(struct report *report, int incident
         report->note = report_format(report, "Not certain: %s.", why);
     } else if (verdict == CONFIRM_BLIND) {
         report->note = report_format(
-            report, "%s%sNot confirmed from outside (%s); the watcher inside has looked twice.",
+            report,
+            "%s%sNot confirmed from outside (%s); the watcher in the process has checked twice.",
             report->note, *report->note ? ". " : "", why);
     }
     return verdict == CONFIRM_MOVED     ? INCIDENT_MOVED
@@ -309,7 +310,7 @@ int run_status(struct cli *cli, const struct run_settings *settings)
     struct stat threads; /* the directory has a link for each thread, and two more */
     snprintf(path, sizeof path, "/proc/%u/task", pid);
     if (code == EXIT_NOTHING && stat(path, &threads) == 0 && waiting + 2 < threads.st_nlink) {
-        output_text(&cli->out, "Every thread, seen from outside:\n\n");
+        output_text(&cli->out, "All threads, inspected from outside:\n\n");
         code = show_outside(cli, &(const struct run_settings){0}, pid);
     }
     return code;

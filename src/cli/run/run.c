@@ -40,7 +40,7 @@ static int run_main(struct cli *cli, int argc, char **argv)
          "when no thread has moved for this long: report all\nthreads, end the program, exit "
          "status 87",
          OPTION_TEXT, &run.on_hang, NULL},
-        {"potential", 0, NULL, "report lock orders that can deadlock (default)", OPTION_FLAG,
+        {"potential", 0, NULL, "report lock order inversions (default)", OPTION_FLAG,
          &run.potential, NULL},
         {"no-potential", 0, NULL, "do not", OPTION_FLAG, &run.no_potential, NULL},
         {"stall", 0, "SECONDS", "report waits longer than this", OPTION_TEXT, &run.stall, NULL},
@@ -53,10 +53,10 @@ static int run_main(struct cli *cli, int argc, char **argv)
         {"svg", 0, "FILE", "write the wait-for graph as a picture", OPTION_FILE, &run.svg, NULL},
         {"trace", 0, "FILE", "write a trace that 'gordian detect' replays", OPTION_FILE, &run.trace,
          NULL},
-        {"suppress", 0, "FILE", "leave out the reports listed in FILE", OPTION_FILE, &run.suppress,
+        {"suppress", 0, "FILE", "suppress the reports listed in FILE", OPTION_FILE, &run.suppress,
          NULL},
-        {"no-follow", 0, NULL, "do not watch programs that it starts", OPTION_FLAG, &run.no_follow,
-         NULL},
+        {"no-follow", 0, NULL, "do not watch programs that COMMAND starts", OPTION_FLAG,
+         &run.no_follow, NULL},
         {"no-sites", 0, NULL, "do not record where locks are acquired: faster", OPTION_FLAG,
          &run.no_sites, NULL},
         {"on-unwatchable", 0, "WHAT",
@@ -90,7 +90,7 @@ const struct command command_run = {
     .about = "Runs an unmodified program and watches its locks: mutexes, rwlocks, spin locks,\n"
              "semaphores, conditions, barriers, joins. An actual deadlock is reported the moment\n"
              "it forms, and so are lock orders that can lead to one. Hangs of other kinds are\n"
-             "detected from outside, in all processes that it starts. The exit status is the\n"
-             "program's own, or 86 if an actual deadlock was found.\n",
+             "detected from outside, in all processes that the program starts. The exit status\n"
+             "is the program's own, or 86 if an actual deadlock was found.\n",
     .run = run_main,
 };

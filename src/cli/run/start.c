@@ -383,11 +383,11 @@ static void print_last_report(const struct start *start, const struct ending *en
         return;
     if (hang->hung)
         cli_say(start->cli,
-                "nothing has moved for %s s; these threads did not end:", start->settings->on_hang);
+                "no progress for %s s; these threads did not end:", start->settings->on_hang);
     else if (hang->still_since)
         cli_say(start->cli, "these threads did not end:");
     else
-        cli_say(start->cli, "threads that did not end, as they were %.1f s before:", ago);
+        cli_say(start->cli, "threads that did not end, in their state of %.1f s before:", ago);
     write_whole(STDERR_FILENO, hang->picture.buffer, hang->picture.used);
 }
 
@@ -480,7 +480,7 @@ static void print_totals(const struct start *start, const struct incident_tally 
         cli_say(start->cli, "the watcher was off in %llu process%s", (unsigned long long)tally->off,
                 tally->off == 1 ? "" : "es");
     if (tally->sandboxed)
-        cli_say(start->cli, "in %llu process%s that forbid system calls, only mutexes were judged",
+        cli_say(start->cli, "in %llu process%s that forbid system calls, only mutexes were checked",
                 (unsigned long long)tally->sandboxed, tally->sandboxed == 1 ? "" : "es");
     print_unwatched(start, tally);
     print_survivors(start, &ending->survivors);

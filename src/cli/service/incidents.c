@@ -366,7 +366,7 @@ static int incidents_main(struct cli *cli, int argc, char **argv)
         {"since", 0, "TIME", "formed at or after this time (UTC); 2h: 2 hours ago", OPTION_TEXT,
          &listing.since, NULL},
         {"until", 0, "TIME", "formed before this time", OPTION_TEXT, &listing.until, NULL},
-        {"label", 0, "KEY:VALUE", "only those with a member that had this label", OPTION_TEXT,
+        {"label", 0, "KEY:VALUE", "only deadlocks with a process that had this label", OPTION_TEXT,
          &filter->label, NULL},
         {"at", 0, "TIME", "only those open at this time", OPTION_TEXT, &listing.at, NULL},
         {"state", 0, NULL,

@@ -371,7 +371,7 @@ static int verify_folder(const struct serve *serve)
         serve->verify, (unsigned long long)verdict.store.last,
         (unsigned long long)verdict.store.snapshot,
         verdict.store.torn ? " and an unfinished batch from a kill" : "",
-        verdict.store.ahead ? " and notes of batches that a power failure undid" : "",
+        verdict.store.ahead ? " and records of batches that a power failure undid" : "",
         verdict.systems, (unsigned long long)verdict.processes, verdict.sessions,
         (unsigned long long)verdict.deadlocks, (unsigned long long)verdict.store.incidents);
     return EXIT_SUCCESS;
@@ -481,8 +481,9 @@ static struct option *keeping_options(struct option *to, struct serve *serve)
         {"hand-over", 0, NULL, "ask the leader on this store to hand leadership over,\nand exit",
          OPTION_FLAG, &serve->hand_over},
         {"durability", 0, "LEVEL",
-         "acknowledged events: none, are applied; batch (default),\nsurvive the end of the "
-         "service; full, a power failure",
+         "when events are acknowledged: none: once applied; batch\n"
+         "(default): once they survive the end of the service;\n"
+         "full: once they survive a power failure",
          OPTION_CHOICE, &serve->durability, levels},
         {"new", 0, NULL, "make a new database, even in a folder with other\nfiles", OPTION_FLAG,
          &o->fresh},
@@ -526,7 +527,7 @@ static struct option *access_options(struct option *to, struct serve *serve)
          &o->socket_group},
         {"allow-uid", 0, "USERS", "users that may use the Unix socket, comma-separated",
          OPTION_TEXT, &o->allow_uid},
-        {"allow-group", 0, "GROUPS", "groups that may use it, comma-separated", OPTION_TEXT,
+        {"allow-group", 0, "GROUPS", "groups that may use the socket, comma-separated", OPTION_TEXT,
          &o->allow_group},
     };
     return options_append(to, options, sizeof options / sizeof *options);
@@ -579,11 +580,10 @@ const struct command command_serve = {
     .name = "serve",
     .operands = "",
     .summary = "run the service: reports deadlocks of the programs that use it",
-    .about =
-        "Takes resource events from clients, over a Unix socket and TCP. Reports at once when\n"
-        "a deadlock forms, or grants only what is safe. One service has several systems.\n"
-        "Acknowledged events survive its end. It serves a web page and metrics over HTTP. It\n"
-        "runs in the foreground until SIGTERM; SIGHUP reloads tokens, certificates and\n"
-        "limits.\n",
+    .about = "Takes resource events from clients, over a Unix socket and TCP. Reports a deadlock\n"
+             "as soon as it forms, or grants only safe requests. A service can have several\n"
+             "systems. Acknowledged events survive a restart. It serves a web page and metrics\n"
+             "over HTTP. It runs in the foreground until SIGTERM; SIGHUP reloads tokens,\n"
+             "certificates and limits.\n",
     .run = serve_main,
 };

@@ -7,8 +7,8 @@ const struct command command_serve = {
     .name = "serve",
     .operands = "",
     .summary = "run the service: reports deadlocks of the programs that use it",
-    .about = "This program was " MISSING " and cannot be a\n"
-             "service. It can talk to one: see 'gordian send' and 'gordian tail'.\n",
+    .about = "This program was " MISSING " and cannot run a\n"
+             "service. It can connect to one: see 'gordian send' and 'gordian tail'.\n",
     .run = cli_missing,
     .missing = MISSING,
 };

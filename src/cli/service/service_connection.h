@@ -24,7 +24,7 @@ struct reach {
             OPTION_TEXT, &(reach).to, NULL                                                         \
     }
 #define REACH_SAFELY(reach)                                                                        \
-    {"token-file",        0,   "FILE", "a file with the token that lets us in", OPTION_FILE,       \
+    {"token-file",        0,   "FILE", "file with the token for the service", OPTION_FILE,         \
      &(reach).token_file, NULL},                                                                   \
         {"tls-ca",    0,                                                                           \
          "FILE",      "authorities to trust (default: the system's)",                              \
@@ -35,11 +35,12 @@ struct reach {
          OPTION_TEXT, &(reach).options.tls_name,                                                   \
          NULL},                                                                                    \
         {"tls-cert",  0,                                                                           \
-         "FILE",      "our own certificate, if the service asks for one",                          \
+         "FILE",      "client certificate, if the service asks for one",                           \
          OPTION_FILE, &(reach).options.tls_certificate,                                            \
          NULL},                                                                                    \
     {                                                                                              \
-        "tls-key", 0, "FILE", "and its key", OPTION_FILE, &(reach).options.tls_key, NULL           \
+        "tls-key", 0, "FILE", "key of the client certificate", OPTION_FILE,                        \
+            &(reach).options.tls_key, NULL                                                         \
     }
 
 /* Sets the defaults. Call it before options are parsed. */

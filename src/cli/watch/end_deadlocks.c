@@ -18,8 +18,8 @@ static void report_gone(struct cli *cli, const struct act *act, const char *name
         act->remedy == REMEDY_CANCEL ? "its statement was cancelled" : "its session was terminated";
     if (act->held)
         cli_say(cli,
-                "%s: %s; the cycle is gone, but %zu of %zu sessions still wait for what it holds: "
-                "its client must release it, or terminate the session by hand",
+                "%s: %s; the cycle is gone, but %zu of %zu sessions still wait for its locks: its "
+                "client must release them, or terminate the session by hand",
                 name, done, act->held, act->waiter_count);
     else if (!freed)
         cli_say(cli, "%s: %s; the cycle is gone", name, done);
@@ -56,8 +56,7 @@ static void report_act(struct watching *watching, const struct act *act, enum ac
         break;
     case ACT_UNKNOWN:
         cli_say(cli,
-                "%s: the connection broke: it is not known whether %s was sent, or what came "
-                "of it",
+                "%s: the connection broke: it is not known whether %s was sent or had an effect",
                 name, signal_name(act));
         break;
     case ACT_GONE:
@@ -69,7 +68,7 @@ static void report_act(struct watching *watching, const struct act *act, enum ac
                 name);
         break;
     case ACT_STAYED:
-        cli_say(cli, "%s: still waits in the same cycle after terminate: given up", name);
+        cli_say(cli, "%s: still waits in the same cycle after terminate: giving up", name);
         break;
     case ACT_NOTHING:
         break;

@@ -230,7 +230,7 @@ static void ask_first(struct top *top, int key)
     struct member member = top->tree.lines[top->selected].member;
     const struct session *session = member_session(top->watching->servers.sources, member);
     if (session->pid <= 0 || session->spared) {
-        snprintf(top->message, sizeof top->message, "this one cannot be ended from here");
+        snprintf(top->message, sizeof top->message, "this session cannot be ended from here");
         return;
     }
     top->asks = key;
@@ -262,7 +262,7 @@ static void take_outcome(struct top *top)
 {
     static const char *const outcomes[] = {
         [OUTCOME_DONE] = "the signal was sent",
-        [OUTCOME_OVER] = "it continued: nothing was done",
+        [OUTCOME_OVER] = "the session continued: nothing was done",
         [OUTCOME_REFUSED] = "the server refused",
         [OUTCOME_UNREACHABLE] = "the server is unreachable: nothing was done",
         [OUTCOME_UNKNOWN] = "the connection broke: it is not known what was done",
@@ -281,7 +281,8 @@ static void answer_question(struct top *top, int key)
     if (key == 'y') {
         top->ordered = order_asked(top, source);
         snprintf(top->message, sizeof top->message,
-                 top->ordered ? "asked %s to end %lld" : "%s/%lld: it continued: nothing was done",
+                 top->ordered ? "asked %s to end %lld"
+                              : "%s/%lld: the session continued: nothing was done",
                  source->label, (long long)top->asked_pid);
     }
     top->asks = 0;

@@ -83,14 +83,14 @@ static int watch_main(struct cli *cli, int argc, char **argv)
         {"stall", 0, "SECONDS", "report waits longer than this (default: 30; 0: none)", OPTION_TEXT,
          &watch.stall, NULL},
         {"link", 0, "REGEX",
-         "sessions of several servers are one client if the first\ngroup matches the same in "
-         "their application_name",
+         "sessions of several servers belong to one client if the\nfirst group matches the same "
+         "text in their\napplication_name",
          OPTION_TEXT, &watch.link, NULL},
         {"inspect", 'p', "PID", "add the threads and locks of this process", OPTION_U32,
          &watch.inspect, NULL},
         {"act", 0, "HOW",
-         "end deadlocks: cancel the victim's statement, and its\nsession if the same cycle still "
-         "stands; terminate: at\nonce; none (default)",
+         "end deadlocks: cancel the victim's statement, then\nterminate its session if the same "
+         "cycle remains;\nterminate: terminate it at once; none (default)",
          OPTION_CHOICE, &watch.act, act_choices},
         {"dry-run", 'n', NULL, "with --act: only print what would be done", OPTION_FLAG,
          &watch.dry_run, NULL},
@@ -131,7 +131,7 @@ const struct command command_watch = {
     .summary = "watch lock waits of databases and report deadlocks",
     .about =
         "Watches lock waits of PostgreSQL (postgres://..., or any libpq connection string) and\n"
-        "MariaDB or MySQL (mysql://...), and reports deadlocks, also across several servers,\n"
-        "where no server sees them. Without --act, it ends nothing.\n",
+        "MariaDB or MySQL (mysql://...), and reports deadlocks, including those across several\n"
+        "servers, which no single server sees. Without --act, it ends nothing.\n",
     .run = watch_main,
 };

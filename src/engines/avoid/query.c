@@ -233,7 +233,7 @@ const char *gordian_reason_text(gordian_reason reason)
         [GORDIAN_REASON_UNKNOWN_PROCESS] = "there is no such process",
         [GORDIAN_REASON_UNKNOWN_RESOURCE] = "there is no such resource",
         [GORDIAN_REASON_NO_UNITS] = "requests nothing",
-        [GORDIAN_REASON_OVER_CLAIM] = "more than it may still ask for",
+        [GORDIAN_REASON_OVER_CLAIM] = "more than its remaining claim",
         [GORDIAN_REASON_NEVER_FITS] = "a claim above the total can never be met",
         [GORDIAN_REASON_BELOW_HELD] = "conflicts with what it holds",
         [GORDIAN_REASON_IS_WAITING] = "it waits",

@@ -170,8 +170,8 @@ static int explain_numbers(gordian_bank_replay *replay, gordian_reason reason,
         BANK_SCOPE(bank);
         uint32_t named =
             names_find(&bank->ledger.resource_names, about->step->name, strlen(about->step->name));
-        return snprintf(text, size, "'%s' cannot be %llu in all: there is a claim of %llu", what,
-                        (unsigned long long)about->step->units,
+        return snprintf(text, size, "the units of '%s' cannot be %llu: there is a claim of %llu",
+                        what, (unsigned long long)about->step->units,
                         (unsigned long long)ledger_largest_claim(&bank->ledger, named));
     }
     if (reason == GORDIAN_REASON_NEVER_FITS)

@@ -321,7 +321,7 @@ static gordian_status check_safe(struct loading *loading)
         return fail_memory(loading->error);
     search_forget_all(&bank->search);
     if (!search_run(&bank->search, NULL, NULL, 0))
-        return fail_bank_state(loading, "it is not safe");
+        return fail_bank_state(loading, "the state is not safe");
     return GORDIAN_OK;
 }
 

@@ -309,7 +309,7 @@ static gordian_status check_mark(bool incomplete, gordian_format format, gordian
         format == GORDIAN_FORMAT_DOT)
         return GORDIAN_OK;
     return fail(error, GORDIAN_STATUS_INPUT,
-                "an incomplete product can be written as .aut, .ca or .dot only");
+                "an incomplete product can only be written as .aut, .ca or .dot");
 }
 
 /* Flushes the output. A write error overrides `status`. */

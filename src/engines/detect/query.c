@@ -218,7 +218,7 @@ gordian_status gordian_matrix_row(const gordian_system *system, gordian_matrix m
     TRY(find_row(system, matrix, row, words, &columns, error));
     if (!*words)
         return fail(error, GORDIAN_STATUS_UNAVAILABLE,
-                    "a multi-unit system counts its grants: they are no row of bits");
+                    "a multi-unit system stores grants as numbers, not as a row of bits");
     *count = bits_words(columns);
     return GORDIAN_OK;
 }
@@ -292,7 +292,7 @@ static void put_act_refusal(const gordian_system *system, const gordian_event *e
     else if (refusal == GORDIAN_REFUSAL_BAD_HAND_OVER)
         snprintf(buffer, size, "process '%s' does not await process '%s'", to ? to : "?", process);
     else
-        snprintf(buffer, size, "process '%s', or one of those it names, is not known", process);
+        snprintf(buffer, size, "process '%s', or a process that it names, is not known", process);
 }
 
 static void put_refusal(const gordian_system *system, const gordian_event *event,

@@ -294,7 +294,7 @@ static gordian_status put_holds(struct loading *loading, uint32_t process,
         if (edge->units > rag_free_units(graph, edge->resource) || (one && pooled) ||
             (!pooled && graph->holder[edge->resource] != NONE) ||
             rag_held_units(graph, process, edge->resource) != 0)
-            return fail_graph_state(loading, "more is held than there is");
+            return fail_graph_state(loading, "more units are held than exist");
         rag_put_hold(loading->graph, process, edge->resource, edge->units, edge->waits);
         RUN_HOOK(system, grant, process, edge->resource, edge->units);
     }

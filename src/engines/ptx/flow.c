@@ -90,7 +90,7 @@ static gordian_status make_basic_blocks(struct ptx_graph *graph, const struct pt
         graph->avoid = ends->avoid == PTX_NONE ? PTX_NONE : of_label[ends->avoid];
         if (graph->entry == PTX_NONE)
             status = ptx_fail(graph->ptx, function->labels[ends->from].name, error,
-                              "nothing comes after this label");
+                              "there is no instruction after this label");
     }
     for (uint32_t b = 0; b < graph->block_count && status == GORDIAN_OK; b++)
         status = link_block(graph, of_label, b, error);

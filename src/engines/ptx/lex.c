@@ -103,12 +103,12 @@ static gordian_status take_token(struct lexer *lexer, gordian_error *error)
     if (*at == '"') {
         length = strcspn(at + 1, "\"\n") + 1;
         if (at[length] != '"')
-            return fail_here(lexer, "a string that does not end on its line", error);
+            return fail_here(lexer, "this string does not end on its line", error);
         lexer->at += length + 1;
         return push_token(lexer, at + 1, length - 1, PTX_STRING) ? GORDIAN_OK : fail_memory(error);
     }
     if (!strchr(",;:[](){}@!+-*/|&^~<>=?#", *at))
-        return fail_here(lexer, "not a character of PTX", error);
+        return fail_here(lexer, "this character is not allowed in PTX", error);
     lexer->at++;
     return push_token(lexer, at, 1, PTX_MARK) ? GORDIAN_OK : fail_memory(error);
 }
@@ -127,7 +127,7 @@ gordian_status ptx_lex(gordian_ptx *ptx, gordian_error *error)
             if (!skip_ptx_comment(&lexer)) {
                 lexer.at = start;
                 lexer.line = line;
-                return fail_here(&lexer, "a comment that does not end", error);
+                return fail_here(&lexer, "this comment is not terminated", error);
             }
         } else
             TRY(take_token(&lexer, error));

@@ -29,7 +29,7 @@ gordian_status gordian_ptx_open_own(gordian_ptx **out, const gordian_allocator *
     *out = NULL;
     if (ptx_own_size == 0)
         return fail(error, GORDIAN_STATUS_UNAVAILABLE,
-                    "built without nvcc, so the kernel's PTX is not here");
+                    "built without nvcc: the kernel's PTX is not available");
     return gordian_ptx_open(out, ptx_own, ptx_own_size, allocator, error);
 }
 

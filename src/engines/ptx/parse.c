@@ -62,7 +62,8 @@ static gordian_status read_three(const gordian_ptx *ptx, uint32_t *next, struct 
     uint32_t column;
     if (!number_at(ptx, *next, &place->file) || !number_at(ptx, *next + 1, &place->line) ||
         !number_at(ptx, *next + 2, &column))
-        return ptx_fail(ptx, *next, error, "a place is a file, a line and a column: three numbers");
+        return ptx_fail(ptx, *next, error,
+                        "a source location has three numbers: file, line and column");
     *next += 3;
     return GORDIAN_OK;
 }
@@ -113,7 +114,7 @@ gordian_status ptx_read_file(gordian_ptx *ptx, uint32_t *next, gordian_error *er
     if (!number_at(ptx, *next + 1, &number) || ptx->tokens[*next + 2].kind != PTX_STRING)
         return ptx_fail(ptx, *next, error, "expected a number and a name in quotes after .file");
     if (number >= FILES_MAX)
-        return ptx_fail(ptx, *next + 1, error, "no file has a number above %u", FILES_MAX - 1);
+        return ptx_fail(ptx, *next + 1, error, "file numbers are at most %u", FILES_MAX - 1);
     if (!memory_grow_zeroed(&ptx->memory, &ptx->files, &ptx->file_room, number + 1,
                             sizeof *ptx->files))
         return fail_memory(error);
@@ -289,7 +290,7 @@ static gordian_status read_statement(gordian_ptx *ptx, uint32_t *next, gordian_e
             if (braces == UINT32_MAX)
                 break;
         }
-        return ptx_fail(ptx, first, error, "a section without its braces");
+        return ptx_fail(ptx, first, error, "this section has no braces");
     }
     if (ptx_is_any(ptx, token, variables))
         return ptx_skip_declaration(ptx, next, error);

@@ -25,7 +25,7 @@ static gordian_status list_entries(const gordian_ptx *ptx, const char *wanted, g
     if (wanted)
         return fail(error, GORDIAN_STATUS_INPUT, "there is no kernel '%.80s'; there is %s", wanted,
                     list);
-    return fail(error, GORDIAN_STATUS_INPUT, "which kernel? --entry is one of %s", list);
+    return fail(error, GORDIAN_STATUS_INPUT, "several kernels: choose one with --entry: %s", list);
 }
 
 /* Finds a kernel by its full or its demangled name. */
@@ -246,14 +246,13 @@ static gordian_status no_bound(struct ptx_program *program, const struct ptx_gra
             used += (size_t)snprintf(needs + used, size - used, ": --set ");
     }
     if (program->question->only_loops)
-        return ptx_note(program, graph->ptx->tokens[name].line,
-                        "%s has no bound that can be found%s%.100s", what,
-                        *missing ? "; it depends on " : "", *missing ? needs : "");
-    return ptx_fail(
-        graph->ptx, name, program->error,
-        "%s has no bound that can be found%s%s%s give one with --loop NAME=N, or a path "
-        "with --path",
-        what, *missing ? "; it depends on " : "", *missing ? needs : "", *missing ? "; or" : ":");
+        return ptx_note(program, graph->ptx->tokens[name].line, "no bound was found for %s%s%.100s",
+                        what, *missing ? "; it depends on " : "", *missing ? needs : "");
+    return ptx_fail(graph->ptx, name, program->error,
+                    "no bound was found for %s%s%s%s give one with --loop NAME=N, or a path "
+                    "with --path",
+                    what, *missing ? "; it depends on " : "", *missing ? needs : "",
+                    *missing ? "; or" : ":");
 }
 
 static gordian_status bound_loop(struct ptx_program *program, struct ptx_graph *graph,
@@ -320,7 +319,7 @@ static gordian_status check_value_names(struct ptx_program *program, uint32_t en
         }
         if (!found)
             return fail(program->error, GORDIAN_STATUS_INPUT,
-                        "'%.*s' has no parameter '%.80s'; numbers from 0 are names, too",
+                        "'%.*s' has no parameter '%.80s'; numbers from 0 are also names",
                         PTX_SHOWN(ptx, function->name), given->name);
         TRY(program->question->only_loops
                 ? GORDIAN_OK
@@ -423,12 +422,12 @@ static gordian_status labelled_path(struct ptx_program *program, uint32_t entry)
         return fail(program->error, GORDIAN_STATUS_INPUT, "the path does not end within %d letters",
                     GORDIAN_MAKESPAN_MAX_LENGTH);
     if (*program->next_label)
-        return fail(program->error, GORDIAN_STATUS_INPUT, "the path does not come to '%.*s'",
+        return fail(program->error, GORDIAN_STATUS_INPUT, "the path does not reach '%.*s'",
                     ptx_shown_length(strcspn(program->next_label, ",")), program->next_label);
     return ptx_note(program, 0,
                     *path == 'f' && strcmp(path, "fall") == 0
                         ? "no conditional branch is taken"
-                        : "conditional branches are taken to the labels of the path only");
+                        : "only conditional branches to labels of the path are taken");
 }
 
 static gordian_status find_path(struct ptx_program *program)

@@ -64,7 +64,7 @@ gordian_status gordian_ptx_letters(const char *text, size_t length, size_t most,
         while (i < length && text[i] >= '0' && text[i] <= '9')
             i++;
         if (i > digits && (!parse_u64(text + digits, i - digits, &times, &why) || times == 0))
-            return fail(error, GORDIAN_STATUS_INPUT, "'%c%.*s': repeated too often, or never",
+            return fail(error, GORDIAN_STATUS_INPUT, "'%c%.*s': the repeat count is 0 or too large",
                         letter, (int)(i - digits < 20 ? i - digits : 20), text + digits);
         if (times > most - *count)
             return fail(error, GORDIAN_STATUS_INPUT, "more than %zu letters", most);

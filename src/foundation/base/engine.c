@@ -60,15 +60,15 @@ gordian_status engine_choose(const struct engine_family *family, const char *nam
 
 static const struct engine_crossover crossovers[] = {
     {"detect", "sparse", "cuda", ENGINE_NEVER, "",
-     "sparse takes tens of nanoseconds for an event, the round trip to a device microseconds"},
+     "sparse takes tens of nanoseconds per event, a round trip to a device takes microseconds"},
     {"check", "sparse", "cuda", ENGINE_CHECK_FROM, "processes and resources",
-     "from this size on a device saves more time than opening it takes"},
+     "from this size on, a device saves more time than it takes to open"},
     {"avoid", "holt", "cuda", ENGINE_NEVER, "",
-     "holt answers from an order that it keeps, a device scans the whole matrix"},
+     "holt answers from a stored safe order, a device scans the whole matrix"},
     {"compose", "cpu", "cuda", ENGINE_COMPOSE_FROM, "combinations of local states",
-     "the CPU explores the first 65536 states; with more, a device explores all"},
+     "the CPU explores up to 65536 states; if there are more, a device explores all"},
     {"makespan", "exact", "cuda", ENGINE_NEVER, "",
-     "exact proves the same, and closes intervals that the largest table leaves open"},
+     "exact proves the same bounds, and closes intervals that the largest table leaves open"},
 };
 
 const struct engine_crossover *engine_crossover(const char *family)

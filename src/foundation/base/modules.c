@@ -63,7 +63,7 @@ const void *module_open(const char *path, const char *symbol, char *why, size_t 
     if (module)
         dlclose(module); /* RTLD_NODELETE keeps it loaded */
     if (table && table->version != MODULE_VERSION) {
-        snprintf(why, size, "%s is of another version", path);
+        snprintf(why, size, "%s has a different version", path);
         return NULL;
     }
     return table;

@@ -128,7 +128,7 @@ uint64_t emulated_warp(enum emulated_warp_operation operation, uint32_t mask, ui
     struct emulated_lane *first = first_of_warp(lane);
     if (!(mask >> lane->self.thread % WARP_SIZE & 1)) {
         machine_fault(lane->machine, GORDIAN_STATUS_IO,
-                      "kernel %s: thread %u of block %u is not in the mask %08x it gave",
+                      "kernel %s: thread %u of block %u is not in the mask %08x that it passed",
                       lane->machine->launch->name, lane->self.thread, lane->self.block, mask);
         machine_abandon(lane);
     }
@@ -215,7 +215,7 @@ void require_cooperative(void)
 void trap(void)
 {
     struct emulated_lane *lane = current_lane();
-    machine_fault(lane->machine, GORDIAN_STATUS_IO, "kernel %s: thread %u of block %u met a trap",
+    machine_fault(lane->machine, GORDIAN_STATUS_IO, "kernel %s: thread %u of block %u hit a trap",
                   lane->machine->launch->name, lane->self.thread, lane->self.block);
     machine_abandon(lane);
 }

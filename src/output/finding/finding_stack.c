@@ -136,7 +136,7 @@ void page_place(const struct page *page, const struct stack *stack)
     const struct frame *frame = frame_of_interest(stack);
     char name[FUNCTION_MOST + 1];
     if (!frame) {
-        output_text(page->out, "an unknown place");
+        output_text(page->out, "an unknown location");
         return;
     }
     function_name(frame, name, sizeof name);

@@ -179,7 +179,7 @@ static void write_hold(const struct page *page, const struct finding_edge *hold)
         return;
     }
     if (!hold->owes && !*how)
-        output_text(out, "; where it was taken was not recorded");
+        output_text(out, "; the location of its acquisition was not recorded");
     output_text(out, *how ? ": " : "");
     write_name(page, COLOR_PLAIN, how);
     output_char(out, '\n');
@@ -509,7 +509,7 @@ static void write_advice(const struct page *page)
         write_party(page, advice->victim);
         output_format(out, ": %s\n    on ", advice->text);
         write_name(page, COLOR_PLAIN, finding->parties[advice->victim].session->server);
-        output_format(out, ": %s\n    if it still waits, or a lock of its session stays: %s\n\n",
+        output_format(out, ": %s\n    if it still waits, or a lock of its session remains: %s\n\n",
                       advice->cancel, advice->terminate);
     } else if (advice->text) {
         output_format(out, "  What to do\n    victim: %s\n\n", advice->text);

@@ -3,12 +3,12 @@
 
 static const char order_advice[] =
     "    Take these locks in the same order everywhere, for instance by address or by a\n"
-    "    rank; or take the first, try the second, and give the first back if that fails\n"
+    "    rank; or lock the first, try the second, and release the first if that fails\n"
     "    (in C++: std::scoped_lock or std::lock takes both at once, safely).\n";
 static const char self_advice[] =
-    "    The thread holds it already. Unlock it before the call that locks again, split that\n"
-    "    function into one that locks and one that expects the lock held, or make the mutex\n"
-    "    recursive (PTHREAD_MUTEX_RECURSIVE, std::recursive_mutex).\n";
+    "    The thread already holds this lock. Unlock it before the call that locks again,\n"
+    "    split that function into one that locks and one that expects the lock to be held,\n"
+    "    or make the mutex recursive (PTHREAD_MUTEX_RECURSIVE, std::recursive_mutex).\n";
 static const char upgrade_advice[] =
     "    A read lock cannot be upgraded to a write lock: the writer waits for all readers,\n"
     "    including itself. Lock for writing from the start, or unlock, lock for writing, and\n"
@@ -21,19 +21,19 @@ static const char signal_advice[] =
     "    that can do so ends or waits, set the awaited state under the mutex, and check it\n"
     "    before waiting so that no signal is lost.\n";
 static const char each_other_advice[] =
-    "    Each thread waits for what only another one of them could do: space in a full queue,\n"
-    "    a task that needs a free worker. Enlarge the queues or add a reader that does not\n"
-    "    write, and let no task wait for another one of the same pool.\n";
+    "    Each thread waits for something that only another one of them can do: make space in\n"
+    "    a full queue, or run a task that needs a free worker. Enlarge the queues or add a\n"
+    "    reader that does not write, and let no task wait for another one of the same pool.\n";
 static const char inherit_advice[] =
     "    Take these locks in the same order everywhere. The kernel has found the cycle of these\n"
     "    priority-inheritance mutexes (EDEADLK), and the C library then lets the thread that\n"
     "    closed it sleep forever. Error-checking mutexes return the error instead.\n";
 static const char join_advice[] =
     "    Release what the other thread needs to end before joining it. A thread must not join\n"
-    "    itself, nor two threads each other.\n";
+    "    itself, and two threads must not join each other.\n";
 static const char barrier_advice[] =
     "    A thread that the barrier needs cannot reach it: release the locks it needs before\n"
-    "    waiting there, or create the barrier for as many threads as really arrive.\n";
+    "    waiting there, or create the barrier for the number of threads that really arrive.\n";
 static const char semaphore_advice[] =
     "    Take units of several semaphores in the same order everywhere, and post the units\n"
     "    taken before waiting for more.\n";
@@ -42,7 +42,7 @@ static const char post_advice[] =
     "    can do so ends or waits, and on every path, also after an error.\n";
 static const char full_advice[] =
     "    Both sides write, and neither reads: read available data before writing more than the\n"
-    "    buffer holds (64 KiB for a pipe), with a thread of its own, with poll() on nonblocking\n"
+    "    buffer holds (64 KiB for a pipe), in a separate thread, with poll() on nonblocking\n"
     "    descriptors, or with communicate() of Python's subprocess.\n";
 static const char stream_advice[] =
     "    Both sides read, and neither writes: define which side begins, flush what was written,\n"
@@ -58,8 +58,9 @@ static const char gil_advice[] =
     "    (Py_BEGIN_ALLOW_THREADS; in ctypes CDLL instead of PyDLL), and do not call into Python\n"
     "    while holding a lock that other threads acquire under the interpreter lock.\n";
 static const char guard_advice[] =
-    "    An initialiser that runs once must not wait for a thread that needs the object being\n"
-    "    initialised, nor use it itself: move that work out of it, or initialise in order.\n";
+    "    An initialiser that runs once must neither use the object being initialised nor wait\n"
+    "    for a thread that needs it: move that work out of the initialiser, or initialise in\n"
+    "    a fixed order.\n";
 static const char malloc_advice[] =
     "    A signal handler may call only async-signal-safe functions (see signal-safety(7)): no\n"
     "    malloc, no stdio. Set a flag, or write to a pipe or eventfd, and do the work outside.\n";
@@ -73,7 +74,7 @@ static const char message_advice[] =
     "    sends. Do not rely on buffering: a send may wait for its receive.\n";
 static const char collective_advice[] =
     "    All ranks of a communicator must call the same collectives in the same order, and\n"
-    "    those of several communicators in one common order.\n";
+    "    the collectives of several communicators in one common order.\n";
 static const char left_advice[] =
     "    A rank must send and receive everything that others wait for before it ends.\n";
 static const char stall_advice[] =

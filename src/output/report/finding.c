@@ -250,11 +250,11 @@ static void fill_head(struct finding *finding, const struct report *report)
     if (finding->kind == FINDING_STATUS)
         return;
     if (head->action == INCIDENT_ABORT)
-        finding->consequence = "The program ends here, with exit status 86 "
-                               "(--on-deadlock=report or break would let it go on).";
+        finding->consequence = "The program ends now with exit status 86 (with "
+                               "--on-deadlock=report or break it continues).";
     if (head->action == INCIDENT_BREAK)
         finding->consequence = finding_format(
-            finding, "To break it, the call of %s returns EDEADLK.",
+            finding, "To break the deadlock, the call of %s returns EDEADLK.",
             head->first != INCIDENT_NONE ? report->threads[head->first].name : "the last thread");
 }
 

@@ -45,11 +45,11 @@ static gordian_status read_head(struct report *report, gordian_error *error)
     memcpy(head, report->data, report->size < sizeof *head ? report->size : sizeof *head);
     if (head->version != INCIDENT_VERSION)
         return fail(error, GORDIAN_STATUS_INPUT,
-                    "the watcher's incident has version %u, this program reads %u: "
-                    "are they of the same release?",
+                    "the watcher wrote incident version %u, but this program reads version %u: use "
+                    "the same release of both",
                     head->version, INCIDENT_VERSION);
     if (head->header_size < sizeof *head || head->total_size != report->size)
-        return fail(error, GORDIAN_STATUS_INPUT, "the incident is cut short");
+        return fail(error, GORDIAN_STATUS_INPUT, "the incident is truncated");
     return GORDIAN_OK;
 }
 

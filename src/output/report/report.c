@@ -208,7 +208,8 @@ static bool open_title(const struct report *report, size_t members, const char *
         snprintf(text, size, "a thread waits for something that no thread is left to release%s",
                  more);
     else
-        snprintf(text, size, "%zu threads wait for what no other thread is left to release%s",
+        snprintf(text, size,
+                 "%zu threads wait for something that no other thread is left to release%s",
                  members, more);
     return true;
 }

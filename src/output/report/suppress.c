@@ -38,7 +38,7 @@ static gordian_status take_line(struct suppressions *suppressions, const struct 
     struct suppression line = {.line = (unsigned)reader->line, .count = reader->word_count - 1};
     if (!kinds_of(&words[0], &line.kinds))
         return fail_at(error, GORDIAN_STATUS_INPUT, reader->line, words[0].column,
-                       "'%.*s' is none of potential, deadlock, stall, any",
+                       "'%.*s' is not one of potential, deadlock, stall, any",
                        (int)(words[0].length < 40 ? words[0].length : 40), words[0].text);
     if (line.count == 0 || line.count > PATTERNS_MOST)
         return fail_at(error, GORDIAN_STATUS_INPUT, reader->line, words[0].column,

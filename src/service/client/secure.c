@@ -86,7 +86,7 @@ static gordian_status complain_of_tls(const char *what, const char *path, gordia
     const char *text = code ? ERR_reason_error_string(code) : NULL;
     gordian_status status =
         fail(error, GORDIAN_STATUS_INPUT, "cannot use the %s in '%.150s': %.150s", what, path,
-             text ? text : "not in the form PEM");
+             text ? text : "not in PEM format");
     ERR_clear_error();
     return status;
 }
@@ -211,7 +211,8 @@ static gordian_status secure_open(struct secure **out, const char *host,
 {
     *out = NULL;
     if (!options->certificate != !options->key)
-        return fail(error, GORDIAN_STATUS_INPUT, "a client's certificate and its key go together");
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "a client certificate needs its key, and a key its certificate: give both");
     struct secure *secure = memory_zeroed(memory, sizeof *secure);
     if (!secure)
         return fail_memory(error);

@@ -61,8 +61,8 @@ static void explain_name(struct secure_link *link, const X509 *certificate)
     list_names(certificate, names, sizeof names);
     if (names[0])
         fail(&link->trouble, GORDIAN_STATUS_INPUT,
-             "the service's certificate is for %s, not for %.100s: connect by a name it is for, or "
-             "say which one to expect (--tls-name)",
+             "the service's certificate is for %s, not for %.100s: connect to a name that it "
+             "covers, or give the name to expect (--tls-name)",
              names, link->secure->name);
     else
         fail(&link->trouble, GORDIAN_STATUS_INPUT,
@@ -137,7 +137,7 @@ static void explain_code(struct secure_link *link, int reason, const char *text)
     case SSL_R_RECORD_LENGTH_MISMATCH:
         fail(&link->trouble, GORDIAN_STATUS_IO,
              "the peer does not speak TLS: is it the right port, of a service with --tls-cert? "
-             "(tcp:// is for one without)");
+             "(for a service without it, use tcp://)");
         return;
     case SSL_R_UNSUPPORTED_PROTOCOL:
     case SSL_R_TLSV1_ALERT_PROTOCOL_VERSION:

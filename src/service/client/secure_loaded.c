@@ -39,7 +39,7 @@ const struct secure_interface *secure_load(gordian_error *error)
     char path[PATH_MAX], why[200];
     if (!find_module(path, sizeof path)) {
         fail(error, GORDIAN_STATUS_UNAVAILABLE,
-             "tls:// needs OpenSSL through " SECURE_MODULE ", which is not here");
+             "tls:// needs OpenSSL through " SECURE_MODULE ", which is not installed");
         return NULL;
     }
     const struct secure_interface *table = module_open(path, SECURE_TABLE, why, sizeof why);

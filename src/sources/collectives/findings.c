@@ -234,7 +234,8 @@ static void write_cycle(struct output *out, const struct training *job, const st
         output_format(out, "; and %zu more", cycle->count - NAMED_MOST);
     output_text(out, ".");
     if (odd != GORDIAN_NONE)
-        output_format(out, " Rank %u takes the two groups in another order than most.", odd);
+        output_format(out, " Rank %u uses the two groups in a different order from most ranks.",
+                      odd);
 }
 
 /* ------------------------------------------------------------------ ranks and operations */
@@ -471,7 +472,7 @@ void training_findings(const struct training *job,
             output_text(&findings.title, "All ranks have arrived at ");
             write_meeting(&findings.title, job, i);
             output_text(&findings.title,
-                        ", and it does not complete: check the network between the ranks, and "
+                        ", but it does not complete: check the network between the ranks, and "
                         "their GPUs; the dumps do not show which.");
             add_rendezvous(&findings.finding, job, i);
             more = hand_out(&findings);

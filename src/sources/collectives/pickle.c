@@ -566,7 +566,7 @@ static gordian_status refuse_opcode(struct machine *machine, uint8_t code)
 {
     if (opcodes[code].name)
         return fail(machine->error, GORDIAN_STATUS_INPUT,
-                    "byte %zu: opcode %s refused: it does not make plain data", machine->opcode,
+                    "byte %zu: opcode %s refused: it does not create plain data", machine->opcode,
                     opcodes[code].name);
     return fail(machine->error, GORDIAN_STATUS_INPUT, "byte %zu: unknown opcode 0x%02x",
                 machine->opcode, code);

@@ -176,7 +176,7 @@ static void print_nothing(struct printer *printer)
     const struct training *job = printer->job;
     const struct verdict *verdict = &job->verdict;
     bool incomplete = verdict_is_incomplete(verdict);
-    const char *text = verdict->dump_count == 0 ? "No dump could be read: nothing was judged.\n"
+    const char *text = verdict->dump_count == 0 ? "No dump could be read: there is no result.\n"
                        : incomplete        ? "Nothing was found, but not everything was seen.\n"
                        : job->flight_count ? "These dumps show no fault.\n"
                                            : "Nothing is in flight: no rank waits.\n";

@@ -29,7 +29,7 @@ gordian_status listener_open(struct listener *listener, const char *address, gor
         listener->clients[i].fd = -1;
     if (!listen_split(address, host, sizeof host, port) ||
         getaddrinfo(*host ? host : "127.0.0.1", port, &hints, &info) != 0)
-        return fail(error, GORDIAN_STATUS_INPUT, "--listen: '%.60s' is no HOST:PORT", address);
+        return fail(error, GORDIAN_STATUS_INPUT, "--listen: '%.60s' is not HOST:PORT", address);
     listener->fd = listen_bind(info, LISTENER_CLIENTS, false);
     int failure = errno;
     getnameinfo(info->ai_addr, info->ai_addrlen, host, sizeof host, NULL, 0, NI_NUMERICHOST);
@@ -99,7 +99,7 @@ static void begin_answer(struct listener_client *client, int status,
     if (status == 200)
         write(context, &client->answer);
     else
-        output_text(&client->answer, "only GET /metrics\n");
+        output_text(&client->answer, "only GET /metrics is supported\n");
     if (client->answer.failure)
         drop_client(client);
 }

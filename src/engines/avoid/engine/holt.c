@@ -289,7 +289,7 @@ const struct avoid_engine avoid_holt = {
     .about =
         {
             .name = "holt",
-            .summary = "keeps a safe order, searches for another when it no longer serves",
+            .summary = "keeps a safe order, and searches for another when it no longer holds",
         },
     .open = holt_open,
     .close = holt_close,

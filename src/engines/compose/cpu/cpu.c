@@ -406,6 +406,6 @@ gordian_status cpu_run_by_states(const gordian_circuit *circuit,
 
 const struct compose_engine compose_cpu = {
     .about.name = "cpu",
-    .about.summary = "explores the network itself, on all cores, 64 states at a time where it can",
+    .about.summary = "explores the network directly, on all cores, up to 64 states at a time",
     .run = run_cpu,
 };

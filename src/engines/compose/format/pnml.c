@@ -123,11 +123,11 @@ static gordian_status add_net_node(struct pnml *pnml, struct label_table *table)
     uint32_t number;
     struct net *net = &pnml->net;
     if (!xml_attribute(&pnml->xml, "id", id, sizeof id))
-        return xml_complain(&pnml->xml, "this has no id, or one of more than 255 bytes");
+        return xml_complain(&pnml->xml, "this element has no id, or an id of more than 255 bytes");
     /* Rejects characters that a name of a circuit in backquotes cannot have. */
     const char *why;
     if (!names_valid(id, strlen(id), &why) || id[strcspn(id, "|\"`")] || strcmp(id, "tau") == 0)
-        return xml_complain(&pnml->xml, "this id has a blank, a quote, '#', '=' or '|' in it");
+        return xml_complain(&pnml->xml, "this id contains a blank, a quote, '#', '=' or '|'");
     if (labels_find(&net->places, id, strlen(id)) != GORDIAN_NONE ||
         labels_find(&net->transitions, id, strlen(id)) != GORDIAN_NONE)
         return xml_complain(&pnml->xml, "this id is used twice");
@@ -152,7 +152,7 @@ static gordian_status add_arc(struct pnml *pnml)
     const struct xml *xml = &pnml->xml;
     if (!xml_attribute(xml, "source", source, sizeof source) ||
         !xml_attribute(xml, "target", target, sizeof target))
-        return xml_complain(xml, "an arc has a source and a target");
+        return xml_complain(xml, "an arc needs a source and a target");
     if (xml_has(xml, "type") && !xml_attribute(xml, "type", type, sizeof type))
         return xml_complain(xml, "this arc has a type that cannot be read");
     TRY(check_arc_type(pnml, xml->place, type));
@@ -171,7 +171,7 @@ static gordian_status begin_net(struct pnml *pnml)
     const struct xml *xml = &pnml->xml;
     char type[ID_SIZE] = "";
     if (pnml->seen)
-        return xml_complain(xml, "a second net: one at a time");
+        return xml_complain(xml, "a second net: only one net per file is supported");
     pnml->seen = true;
     if (!xml_attribute(xml, "id", pnml->net.title, sizeof pnml->net.title))
         strcpy(pnml->net.title, "net");
@@ -202,7 +202,7 @@ static gordian_status end_tokens(struct pnml *pnml)
 {
     uint64_t number = 0;
     if (pnml->value_length > 0 && !token_number(pnml->value, &number))
-        return pnml_complain(pnml, pnml->value_where, "'%.80s' is no number of tokens",
+        return pnml_complain(pnml, pnml->value_where, "'%.80s' is not a number of tokens",
                              pnml->value);
     if (number > 1)
         return pnml_complain(pnml, pnml->value_where,
@@ -217,8 +217,7 @@ static gordian_status end_weight(struct pnml *pnml)
 {
     uint64_t number = 1;
     if (pnml->value_length > 0 && !token_number(pnml->value, &number))
-        return pnml_complain(pnml, pnml->value_where, "'%.80s' is no weight of an arc",
-                             pnml->value);
+        return pnml_complain(pnml, pnml->value_where, "'%.80s' is not an arc weight", pnml->value);
     if (number != 1)
         return pnml_complain(pnml, pnml->value_where,
                              "an arc of weight %.30s: only arcs that move one token are read",
@@ -236,8 +235,7 @@ static gordian_status end_default(struct pnml *pnml)
     if (known)
         return GORDIAN_OK;
     return pnml_complain(pnml, pnml->value_where,
-                         "<%.80s> is not read with any other value than its default",
-                         property->name);
+                         "<%.80s> is only supported with its default value", property->name);
 }
 
 static gordian_status end_property(struct pnml *pnml)
@@ -302,17 +300,17 @@ static gordian_status refuse_element(struct pnml *pnml)
     snprintf(name, sizeof name, "%.*s", (int)(slice.length < 80 ? slice.length : 80), slice.text);
     for (size_t i = 0; i < sizeof coloured / sizeof *coloured; i++)
         if (strcmp(name, coloured[i]) == 0)
-            return pnml_complain(pnml, pnml->xml.place,
-                                 "<%s> is of a coloured net: only place/transition nets are read",
-                                 name);
+            return pnml_complain(
+                pnml, pnml->xml.place,
+                "<%s> belongs to a coloured net: only place/transition nets are read", name);
     if (strcmp(name, "type") == 0) /* of a place, or of tokens */
-        return xml_complain(&pnml->xml,
-                            "<type> is of a coloured net: only place/transition nets are read");
+        return xml_complain(
+            &pnml->xml, "<type> belongs to a coloured net: only place/transition nets are read");
     if (strcmp(name, "referencePlace") == 0 || strcmp(name, "referenceTransition") == 0)
         return pnml_complain(pnml, pnml->xml.place, "<%s>: references between pages are not read",
                              name);
     return pnml_complain(pnml, pnml->xml.place,
-                         "<%s> is not known: it may change what the net does", name);
+                         "<%s> is unknown: it may change the behaviour of the net", name);
 }
 
 static gordian_status check_attributes(struct pnml *pnml)
@@ -365,7 +363,7 @@ static gordian_status open_element(struct pnml *pnml)
     }
     if (xml->depth == 1) {
         pnml->owners[0] = OWNER_PNML;
-        return xml_is(xml, "pnml") ? GORDIAN_OK : xml_complain(xml, "there is no net in this");
+        return xml_is(xml, "pnml") ? GORDIAN_OK : xml_complain(xml, "the file has no net");
     }
     enum owner within = pnml->owners[xml->depth - 2], owner = element_owner(xml, within);
     if (owner == OWNER_NET && within == OWNER_PNML)
@@ -416,7 +414,7 @@ static gordian_status read_elements(struct pnml *pnml)
             TRY(collect_text(pnml));
     }
     if (!pnml->seen)
-        return xml_complain(&pnml->xml, "there is no net in this");
+        return xml_complain(&pnml->xml, "the file has no net");
     if (pnml->net.transitions.count == 0)
         return xml_complain(&pnml->xml, "the net has no transition");
     return GORDIAN_OK;
@@ -449,7 +447,9 @@ static gordian_status resolve_arc(struct pnml *pnml, const struct arc_ends *ends
     if (arc->place != GORDIAN_NONE && arc->transition != GORDIAN_NONE)
         return GORDIAN_OK;
     pnml->xml.place = ends->where;
-    return xml_complain(&pnml->xml, "an arc leads from a place to a transition, or back");
+    return xml_complain(
+        &pnml->xml,
+        "an arc must lead from a place to a transition, or from a transition to a place");
 }
 
 /* Merges the two arcs of a place and a transition. Two in the same direction would move two

@@ -73,8 +73,9 @@ static gordian_status mention_process_labels(struct mentioned *mentioned,
         }
     }
     if (mentioned->bare && mentioned->data.count > 0)
-        return fail(error, GORDIAN_STATUS_INPUT,
-                    "some names have a datum and others none: that cannot be written so");
+        return fail(
+            error, GORDIAN_STATUS_INPUT,
+            "some names have a datum and others none: that cannot be written in this format");
     return GORDIAN_OK;
 }
 

@@ -154,7 +154,7 @@ gordian_status xml_next(struct xml *xml, enum xml_event *event)
         return skip_past(xml, "]]>", &xml->text);
     }
     if (sees_text(xml, "<!"))
-        return xml_complain(xml, "document types are not read");
+        return xml_complain(xml, "document type declarations are not supported");
     if (sees_text(xml, "</")) {
         *event = XML_CLOSE;
         return read_xml_close(xml);

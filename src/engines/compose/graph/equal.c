@@ -40,7 +40,8 @@ static gordian_status unite_graphs(gordian_graph **out, const gordian_graph *lef
 {
     *out = NULL;
     if (left->state_count > GRAPH_STATES_MAX - right->state_count)
-        return fail(error, GORDIAN_STATUS_MEMORY, "the two do not fit a graph in memory");
+        return fail(error, GORDIAN_STATUS_MEMORY,
+                    "the two have too many states for a graph in memory");
     gordian_status status = graph_new(out, &left->memory, error);
     THEN(status, append_graph(*out, left, 0, error));
     THEN(status, append_graph(*out, right, left->state_count, error));

@@ -168,7 +168,7 @@ static uint32_t find_factor(struct reader *reader, const char *cell)
         char *end;
         unsigned long number = strtoul(reader->at, &end, 10);
         if (number < 1 || number > reader->circuit->factor_count) {
-            complain_here(reader, "there are automata 1 to %zu", reader->circuit->factor_count);
+            complain_here(reader, "automata are numbered 1 to %zu", reader->circuit->factor_count);
             return GORDIAN_NONE;
         }
         reader->at = end;

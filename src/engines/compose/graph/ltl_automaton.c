@@ -101,8 +101,7 @@ static gordian_status put_part(struct builder *builder, struct part part, uint32
             return GORDIAN_OK;
     if (linear->part_count == LINEAR_PARTS)
         return fail(builder->error, GORDIAN_STATUS_INPUT,
-                    "a formula of LTL may have %u different parts, and this one has more",
-                    LINEAR_PARTS);
+                    "the LTL formula has more than %u different subformulas", LINEAR_PARTS);
     if (!memory_extend(&linear->memory, linear->parts, linear->part_room, linear->part_count))
         return fail_memory(builder->error);
     linear->parts[linear->part_count++] = part;

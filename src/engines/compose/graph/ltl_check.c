@@ -73,8 +73,8 @@ static gordian_status put_node(struct runs *runs, struct run_node node, uint32_t
         }
     }
     if (runs->node_count == GRAPH_STATES_MAX)
-        return fail(error, GORDIAN_STATUS_INPUT, "more than %u states with those of the formula",
-                    GRAPH_STATES_MAX);
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "more than %u states in the product with the formula", GRAPH_STATES_MAX);
     if (!hash_reserve(&runs->table, &runs->memory, runs->node_count + 1, runs->node_count + 1,
                       refill_nodes, runs) ||
         !memory_grow32(&runs->memory, &runs->nodes, &runs->node_room, runs->node_count + 1,
@@ -115,7 +115,7 @@ static gordian_status put_run_edge(struct runs *runs, uint32_t from, uint32_t st
     TRY(put_node(runs, target, &edge.to, error));
     if (runs->edge_count == UINT32_MAX - 1)
         return fail(error, GORDIAN_STATUS_INPUT,
-                    "more than %u transitions with those of the formula", UINT32_MAX - 1);
+                    "more than %u transitions in the product with the formula", UINT32_MAX - 1);
     if (!memory_extend(&runs->memory, runs->edges, runs->edge_room, runs->edge_count))
         return fail_memory(error);
     runs->edges[runs->edge_count++] = edge;

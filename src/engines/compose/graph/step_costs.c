@@ -48,7 +48,7 @@ gordian_status prices_open(struct prices *prices, const gordian_circuit *circuit
         for (size_t t = 0; t < shape->transition_count; t++)
             if (prices->semiring != GORDIAN_SEMIRING_WEIGHTED && shape->costs[t].greatest > 1)
                 return fail(error, GORDIAN_STATUS_INPUT,
-                            "a step of '%s' costs %.15g: here costs are from 0 to 1",
+                            "a step of '%s' costs %.15g: this semiring needs costs from 0 to 1",
                             shape->automaton->title, shape->costs[t].greatest);
     }
     if (prices->factor_count == 0)

@@ -411,8 +411,8 @@ gordian_status gordian_snapshot_await(gordian_snapshot *snapshot, uint32_t proce
         if (others[i] >= snapshot->process_count)
             return fail(error, GORDIAN_STATUS_INPUT, "there is no process %" PRIu32, others[i]);
     if (needed == 0 || needed > count)
-        return fail(error, GORDIAN_STATUS_INPUT, "%zu acts of %zu processes cannot be awaited",
-                    needed, count);
+        return fail(error, GORDIAN_STATUS_INPUT, "cannot await %zu acts of %zu processes", needed,
+                    count);
     uint32_t *sorted = memory_alloc(&snapshot->memory, count * sizeof *sorted), await;
     if (!sorted)
         return fail_memory(error);
@@ -421,8 +421,8 @@ gordian_status gordian_snapshot_await(gordian_snapshot *snapshot, uint32_t proce
     needed = needed == count ? different : needed;
     gordian_status status = GORDIAN_OK;
     if (needed > different)
-        status = fail(error, GORDIAN_STATUS_INPUT, "%zu acts of %zu processes cannot be awaited",
-                      needed, different);
+        status = fail(error, GORDIAN_STATUS_INPUT, "cannot await %zu acts of %zu processes", needed,
+                      different);
     THEN(status, gordian_snapshot_add_resource(snapshot, different, &await, error));
     for (size_t i = 0; i < different && status == GORDIAN_OK; i++)
         status = gordian_snapshot_hold(snapshot, sorted[i], await, 1, error);

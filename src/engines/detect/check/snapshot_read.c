@@ -127,7 +127,7 @@ static gordian_status read_snapshot_edge(struct reading *reading, uint32_t proce
     /* The snapshot knows only ids. */
     return trace_fail(trace, &item->word, error,
                       hold ? "'%s': the holds of resource '%s' exceed its units"
-                           : "'%s': more than resource '%s' has in all",
+                           : "'%s': more units than resource '%s' has",
                       trace_show(&item->word, shown), trace_show(&item->name, name));
 }
 

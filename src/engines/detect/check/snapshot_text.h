@@ -5,7 +5,7 @@
 #include "foundation/base/names/sharded_interner.h"
 #include "foundation/base/packed/packed_file.h"
 
-#define SNAPSHOT_TOO_MANY_ACTS "more acts are awaited than different processes are named"
+#define SNAPSHOT_TOO_MANY_ACTS "an await needs at least as many different processes as acts"
 
 struct gordian_names {
     gordian_allocator memory;

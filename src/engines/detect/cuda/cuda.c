@@ -109,7 +109,7 @@ static void fall_back_to_sparse(struct cuda_engine *e, uint32_t newcomer, const 
 {
     if (!why && e->method && e->method->reason)
         why = e->method->reason(e->state);
-    fail(&e->why, GORDIAN_STATUS_IO, "the device failed: %.300s", why ? why : "no reason known");
+    fail(&e->why, GORDIAN_STATUS_IO, "the device failed: %.300s", why ? why : "unknown reason");
     close_detect_device(e);
     e->failed = true;
     if (e->rag->model == GORDIAN_MODEL_SINGLE_UNIT)
@@ -364,7 +364,7 @@ static gordian_status cuda_matrix_row(const void *engine, gordian_matrix which, 
 const struct detect_engine detect_cuda =
     CUDA_ENGINE("cuda", "OSDDA and LMDDA on an NVIDIA GPU, with a resident kernel");
 const struct detect_engine detect_cuda_blocks =
-    CUDA_ENGINE("cuda-blocks", "the same with sparse matrices: blocks that are not empty");
+    CUDA_ENGINE("cuda-blocks", "the same with sparse matrices: only nonempty blocks are stored");
 
 bool cuda_runs(const struct detect_engine *engine)
 {

@@ -92,7 +92,7 @@ static gordian_status count_cooperative_blocks(struct hop *hop, gordian_error *e
     }
     if (hop->cooperative_blocks == 0)
         return fail(error, GORDIAN_STATUS_UNAVAILABLE,
-                    "the device has no room for a block of node hopping");
+                    "the device has no memory for a block of node hopping");
     return GORDIAN_OK;
 }
 

@@ -65,7 +65,7 @@ const struct detect_engine detect_sparse = {
     .about =
         {
             .name = "sparse",
-            .summary = "keeps the graph sparsely and answers step by step; the default",
+            .summary = "keeps a sparse graph and updates it with every event; the default",
         },
     .open = sparse_open,
     .close = sparse_close,

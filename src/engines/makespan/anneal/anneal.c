@@ -134,9 +134,10 @@ gordian_status anneal_check_options(const gordian_makespan_options *options, gor
     if (options->chains == 0)
         return fail(error, GORDIAN_STATUS_INPUT, "there must be at least one chain");
     if (options->evaluations == 0 || options->evaluations >= UINT64_C(1) << 40)
-        return fail(error, GORDIAN_STATUS_INPUT, "evaluations of a chain: 1 to 2^40 - 1");
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "evaluations of a chain must be from 1 to 2^40 - 1");
     if (!(options->temperature >= 0 && options->temperature <= 100))
-        return fail(error, GORDIAN_STATUS_INPUT, "the temperature is from 0 to 100");
+        return fail(error, GORDIAN_STATUS_INPUT, "the temperature must be from 0 to 100");
     if (!gordian_makespan_start_text(options->start))
         return fail(error, GORDIAN_STATUS_INPUT, "unknown start");
     return GORDIAN_OK;

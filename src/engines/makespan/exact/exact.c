@@ -271,9 +271,9 @@ static gordian_status prove_bounds(struct proof *proof, gordian_error *error)
         /* The reason why an interval is still open although no limit stopped the run. */
         const char *why = "";
         if (!proof->table)
-            why = "too large for tables: the bound is the one in closed form";
+            why = "too large for tables: using the closed-form bound";
         else if (search_bits(proof->job.model) == 0)
-            why = "too large for the search: the bound is that of the largest table";
+            why = "too large for the search: using the bound of the largest table";
         snprintf(proof->job.result->note, sizeof proof->job.result->note, "%s", why);
         if (proof->job.meter.refused)
             watch_stop(&proof->job.watch, GORDIAN_MAKESPAN_STOP_MEMORY);

@@ -96,8 +96,8 @@ static gordian_status check_problem(const gordian_makespan_problem *problem, str
     if (problem->warps == 0)
         return fail(error, GORDIAN_STATUS_INPUT, "there must be at least one warp");
     if (problem->warps > MAKESPAN_MAX_WARPS)
-        return fail(error, GORDIAN_STATUS_INPUT, "%u warps are more than %d", problem->warps,
-                    MAKESPAN_MAX_WARPS);
+        return fail(error, GORDIAN_STATUS_INPUT, "%u warps are too many: at most %d are supported",
+                    problem->warps, MAKESPAN_MAX_WARPS);
     if (*length * problem->warps > MAKESPAN_MAX_WORK)
         return fail(error, GORDIAN_STATUS_INPUT,
                     "%u warps of %llu instructions are more than %d in all", problem->warps,

@@ -111,7 +111,7 @@ static gordian_status run_relax(const struct makespan_model *model,
         watch_report(&run.watch, result);
         if (!result->exact && result->stop == GORDIAN_MAKESPAN_STOP_DONE)
             snprintf(result->note, sizeof result->note,
-                     "too large for all states: the bound is the one in closed form");
+                     "too many states: using the closed-form bound");
     }
     meter_close(&run.meter);
     result->order = run.best.warps;

@@ -82,7 +82,7 @@ static gordian_status check_warp(const struct check *check, uint32_t warp, gordi
     uint32_t wanted = 0;
     for (uint32_t i = check->first[warp]; i < check->first[warp + 1]; i++) {
         if (!may_follow(check->model, wanted, piece_at(check, i)))
-            return fail(why, GORDIAN_STATUS_INPUT, "warp %u: instruction %u cannot come here",
+            return fail(why, GORDIAN_STATUS_INPUT, "warp %u: instruction %u is not allowed here",
                         warp + 1, piece_at(check, i) + 1);
         wanted = piece_at(check, i) + 1;
     }

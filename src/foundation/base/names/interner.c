@@ -320,8 +320,8 @@ gordian_status names_check(const struct names *names, const char *name, const ch
         return GORDIAN_OK;
     size_t length = strlen(name);
     if (!names_valid(name, length, &why))
-        return fail(error, GORDIAN_STATUS_INPUT, "not a name for a %s: %s", kind, why);
+        return fail(error, GORDIAN_STATUS_INPUT, "invalid name for a %s: %s", kind, why);
     if (names_find(names, name, length) != GORDIAN_NONE)
-        return fail(error, GORDIAN_STATUS_INPUT, "there is a %s '%s' already", kind, name);
+        return fail(error, GORDIAN_STATUS_INPUT, "there is already a %s '%s'", kind, name);
     return GORDIAN_OK;
 }

@@ -55,7 +55,7 @@ static gordian_status check_kind(const gordian_array_options *options, gordian_e
     if (options->kind != GORDIAN_ARRAY_KIND_PAGES && options->kind != GORDIAN_ARRAY_KIND_FLAT)
         return fail(error, GORDIAN_STATUS_INPUT, "unknown kind of array: %d", (int)options->kind);
     if (options->watch && options->kind != GORDIAN_ARRAY_KIND_FLAT)
-        return fail(error, GORDIAN_STATUS_INPUT, "only flat arrays are watched");
+        return fail(error, GORDIAN_STATUS_INPUT, "only flat arrays can be watched");
     return GORDIAN_OK;
 }
 

@@ -124,9 +124,9 @@ static gordian_status open_watch(struct gpu_array *array, gordian_error *error)
 gordian_status gpu_array_watch(struct gpu_array *array, uint64_t ahead, gordian_error *error)
 {
     if (array->mode != GPU_ARRAY_FLAT)
-        return fail(error, GORDIAN_STATUS_INPUT, "only flat arrays are watched");
+        return fail(error, GORDIAN_STATUS_INPUT, "only flat arrays can be watched");
     if (watch_runs(array))
-        return fail(error, GORDIAN_STATUS_INPUT, "the array is watched already");
+        return fail(error, GORDIAN_STATUS_INPUT, "the array is already watched");
     TRY(open_watch(array, error));
     array->watch->ahead = ahead;
     array->watch->wanted = true;

@@ -38,7 +38,7 @@ gordian_status bench_open_gpu(struct bench *bench, struct gpu **gpu, struct gpu_
     TRY(gpu_open_default(gpu, &bench->memory, bench->error));
     gpu_get_info(*gpu, info);
     snprintf(bench->device, sizeof bench->device, "%.100s%s", info->name,
-             info->emulated ? " (its times mean nothing)" : "");
+             info->emulated ? " (its times are meaningless)" : "");
     return GORDIAN_OK;
 }
 
@@ -315,7 +315,7 @@ gordian_status bench_skip(struct bench *bench, const char *id, const char *why)
         json_key_text(&json, "reason", why);
         json_end(&json);
     } else {
-        output_format(bench->out, "%s: left out: %s\n", id, why);
+        output_format(bench->out, "%s: skipped: %s\n", id, why);
     }
     return bench_flush(bench);
 }

@@ -164,7 +164,7 @@ gordian_status service_put_system(struct service *service, uint32_t slot,
     if (!service_reserve_system(service, slot))
         return fail_memory(error);
     if (service->systems[slot])
-        return fail(error, GORDIAN_STATUS_INPUT, "slot %u has a system already", slot);
+        return fail(error, GORDIAN_STATUS_INPUT, "slot %u already has a system", slot);
     TRY(open_served(service, open, &config, &served, error));
     served->opened = service->work->now;
     service_add_system(service, slot, served);
@@ -204,7 +204,7 @@ gordian_status apply_open(struct service *service, uint32_t session, const struc
     TRY(parse_config(open, &config, error));
     char text[SERVED_CONFIG_TEXT_MAX];
     if (!served_config_equal(&config, &known->config))
-        return FAIL_WITH(service, WIRE_OTHER_SYSTEM, error, "system '%s' exists, as %s %s",
+        return FAIL_WITH(service, WIRE_OTHER_SYSTEM, error, "system '%s' already exists, as %s %s",
                          known->name, known->operations->kind,
                          served_config_text(&known->config, text));
     *slot = known->slot;
@@ -435,7 +435,7 @@ static gordian_status remove_name(struct service *service, struct served *served
     }
     if (served->operations->forgets)
         return FAIL_WITH(service, WIRE_BAD_VALUE, error,
-                         "a process of a system that avoids deadlocks is removed by its exit only");
+                         "in a system that avoids deadlocks, only its exit removes a process");
     session_disown(service, served, id);
     return served_remove_process(served, id, error);
 }

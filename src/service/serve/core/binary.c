@@ -368,7 +368,7 @@ static gordian_status take_command_frame(struct client *client, const struct wir
     client->service->counters.frames += !client->frame.begun;
     client->service->work->later = false;
     if (!welcomed && kind != WIRE_HELLO && kind != WIRE_PING && kind != WIRE_BYE)
-        return FAIL_WITH(client->service, WIRE_NOT_ALLOWED, error, "HELLO comes first");
+        return FAIL_WITH(client->service, WIRE_NOT_ALLOWED, error, "the first frame must be HELLO");
     if (kind == WIRE_BYE) {
         put_done(client);
         client_bye(client);

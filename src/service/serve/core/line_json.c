@@ -248,7 +248,7 @@ gordian_status line_state(struct client *client, gordian_error *error)
         resource = served_find_resource(served, name->text, name->length);
         if (process == GORDIAN_NONE && resource == GORDIAN_NONE)
             return FAIL_AT_WORD(client->service, WIRE_BAD_VALUE, name, error,
-                                "there is nothing of this name");
+                                "there is no process or resource of this name");
     }
     bool may_be_lost = begin_state_answer(&json, client);
     write_state(&json, client, served, process, resource);

@@ -224,8 +224,9 @@ static gordian_status find_named(struct client *client, const struct served *ser
 {
     *id = (what == WIRE_PROCESS ? served_find_process : served_find_resource)(served, name->text,
                                                                               name->length);
-    return *id != GORDIAN_NONE ? GORDIAN_OK
-                               : bad_word(client, name, "there is nothing of this name", error);
+    return *id != GORDIAN_NONE
+               ? GORDIAN_OK
+               : bad_word(client, name, "there is no process or resource of this name", error);
 }
 
 /* forget P, remove Q */

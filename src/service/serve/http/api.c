@@ -154,12 +154,12 @@ static int may_ask(struct api_call *call)
     const struct http_request *request = call->request;
     if (!auth_required(call->api->auth) && !is_our_host(request))
         return api_fail(call, 421,
-                        "this service has no tokens and answers only to addresses and to "
-                        "'localhost', not to '%.100s'",
+                        "without tokens, this service accepts only an IP address or 'localhost' as "
+                        "its host name, not '%.100s'",
                         request->host);
     if (!http_bearer(request->authorization) &&
         (is_foreign(request) || (request->method == HTTP_POST && !is_our_origin(request))))
-        return api_fail(call, 403, "a page of another origin may not ask this");
+        return api_fail(call, 403, "requests from pages of another origin are not allowed");
     find_grant(call);
     if (call->grant.rights == AUTH_NONE)
         return api_fail(call, 401, "a token is needed: 'Authorization: Bearer TOKEN', or log in");

@@ -283,7 +283,7 @@ static int pick_nodes(struct picker *picker)
     if (ask->around && *ask->around)
         return pick_around(picker, ask->around, ask->depth)
                    ? 200
-                   : refuse_graph(picker, 404, "there is no process and no resource '%.100s'",
+                   : refuse_graph(picker, 404, "there is no process or resource '%.100s'",
                                   ask->around);
     if (ask->label && *ask->label) {
         pick_labelled(picker, ask->label);

@@ -148,7 +148,7 @@ struct rate_points {
     struct rate list[RATE_POINTS];
 };
 
-static_assert(RATE_POINTS >= RATES_SECONDS, "the seconds do not fit");
+static_assert(RATE_POINTS >= RATES_SECONDS, "'seconds' is out of range");
 
 /* With many minutes, each point combines several. */
 static void copy_minutes(struct rate_points *points, const struct rates_minutes *minutes,

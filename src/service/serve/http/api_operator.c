@@ -8,7 +8,7 @@
 
 const char *api_who(const struct api_call *call)
 {
-    return *call->grant.name ? call->grant.name : "somebody on this machine";
+    return *call->grant.name ? call->grant.name : "a user of this machine";
 }
 
 static int read_action(struct api_call *call, const struct value *body,

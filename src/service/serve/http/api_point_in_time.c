@@ -56,7 +56,7 @@ static gordian_status open_past_queries(struct api *api, gordian_error *error)
         return GORDIAN_OK;
     if (!store_past_source(api->store, &source))
         return fail(error, GORDIAN_STATUS_END,
-                    "nothing is kept: point-in-time queries need --data or --store");
+                    "no history is kept: point-in-time queries need --data or --store");
     struct past_queries *desk = memory_zeroed(&memory, sizeof *desk);
     if (!desk)
         return fail_memory(error);
@@ -146,7 +146,8 @@ static gordian_status answer_past_graph(void *context, struct output *out, gordi
     TRY(point_in_time_seek(job->desk->past, job->ask.at, &service, error));
     struct served *served = service_find(service, job->system, strlen(job->system));
     if (!served)
-        return fail(error, GORDIAN_STATUS_INPUT, "there was no system '%.100s' then", job->system);
+        return fail(error, GORDIAN_STATUS_INPUT, "there was no system '%.100s' at that time",
+                    job->system);
     return write_past(job, service, served, out, error);
 }
 

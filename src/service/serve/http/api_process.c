@@ -128,7 +128,7 @@ int api_chain(struct api_call *call)
 {
     const char *name = http_query(call->request, "process");
     if (!name || !*name)
-        return api_fail(call, 400, "which 'process'?");
+        return api_fail(call, 400, "'process' is missing");
     uint32_t process = served_find_process(call->system, name, strlen(name));
     if (process == GORDIAN_NONE)
         return api_fail(call, 404, "there is no process '%.100s'", name);
@@ -146,7 +146,7 @@ static int read_want(struct api_call *call, const struct value *item, gordian_wa
     if (!name)
         return api_fail(call, 400, "each of 'wants' needs a 'resource'");
     if (units && (!value_is(units, VALUE_INTEGER) || units->integer < 1))
-        return api_fail(call, 400, "'units' must be a number from 1 on");
+        return api_fail(call, 400, "'units' must be a number, at least 1");
     want->units = units ? (uint64_t)units->integer : 1;
     want->resource = served_find_resource(call->system, name, resource->count);
     if (want->resource == GORDIAN_NONE)

@@ -46,7 +46,7 @@ enum system_figure {
 static const struct {
     const char *name, *type, *help;
 } families[FIGURES] = {
-    [FIGURE_EVENTS] = {"gordian_events_total", "counter", "Events taken."},
+    [FIGURE_EVENTS] = {"gordian_events_total", "counter", "Events accepted."},
     [FIGURE_SERVED] = {"gordian_served_total", "counter",
                        "Waiting requests that were granted later."},
     [FIGURE_DEADLOCKS] = {"gordian_deadlocks_total", "counter", "Deadlocks that have formed."},
@@ -58,11 +58,11 @@ static const struct {
     [FIGURE_LOST] = {"gordian_lost_processes_total", "counter",
                      "Processes dropped with a lost session."},
     [FIGURE_WAITING] = {"gordian_waiting_processes", "gauge", "Processes that wait."},
-    [FIGURE_LONGEST] = {"gordian_longest_wait_seconds", "gauge", "How long the oldest wait lasts."},
+    [FIGURE_LONGEST] = {"gordian_longest_wait_seconds", "gauge", "Age of the oldest wait."},
     [FIGURE_PROCESSES] = {"gordian_processes", "gauge", "Processes known."},
     [FIGURE_RESOURCES] = {"gordian_resources", "gauge", "Resources known."},
     [FIGURE_DEGRADED] = {"gordian_engine_degraded", "gauge",
-                         "1: the engine's device failed, another goes on."},
+                         "1: the engine's device failed, and another engine continues."},
 };
 
 static double system_figure(const struct api *api, const struct served *served,
@@ -162,13 +162,13 @@ static void write_service(const struct api *api, struct output *out)
     const struct service *service = api->service;
     const struct service_counters *counters = &service->counters;
     const char *why;
-    prometheus_family(out, "gordian_build_info", "gauge", "The version that runs.");
+    prometheus_family(out, "gordian_build_info", "gauge", "Version of the service.");
     output_format(out, "gordian_build_info{version=\"%s\"} 1\n", gordian_version());
-    prometheus_gauge(out, "gordian_start_time_seconds", "When it was started.",
+    prometheus_gauge(out, "gordian_start_time_seconds", "Start time of the service.",
                      (double)service->started / 1e3);
-    prometheus_gauge(out, "gordian_ready", "1: events are taken and kept.",
+    prometheus_gauge(out, "gordian_ready", "1: events are accepted and stored.",
                      api->ready(api->ready_context, &why));
-    prometheus_gauge(out, "gordian_leads", "1: of all servers on its store, this one leads.",
+    prometheus_gauge(out, "gordian_leads", "1: this server is the leader on its store.",
                      !service->standby_reason[0] && store_is_sure_leader(api->store));
     prometheus_gauge(out, "gordian_systems", "Systems.", service->system_count);
     prometheus_gauge(out, "gordian_sessions", "Sessions, connected or on their lease.",
@@ -176,24 +176,23 @@ static void write_service(const struct api *api, struct output *out)
     prometheus_gauge(out, "gordian_clients", "Connections of clients.", service->client_count);
     prometheus_gauge(out, "gordian_memory_bytes", "Memory of all systems and sessions.",
                      (double)service_memory_used(service));
-    prometheus_gauge(out, "gordian_client_memory_max_bytes",
-                     "What the largest session makes the service keep.",
+    prometheus_gauge(out, "gordian_client_memory_max_bytes", "Memory of the largest session.",
                      (double)largest_session(service));
     prometheus_counter(out, "gordian_client_memory_refused_total",
-                       "Commands and events refused for their client's memory.",
+                       "Commands and events refused because of the client's memory quota.",
                        counters->over_memory);
     prometheus_counter(out, "gordian_connections_total", "Connections of clients so far.",
                        counters->connections);
-    prometheus_counter(out, "gordian_connections_refused_total", "Connections turned away.",
+    prometheus_counter(out, "gordian_connections_refused_total", "Connections refused.",
                        counters->refused);
-    prometheus_counter(out, "gordian_connections_cut_off_total", "Clients that did not read.",
-                       counters->cut_off);
+    prometheus_counter(out, "gordian_connections_cut_off_total",
+                       "Clients disconnected because they did not read.", counters->cut_off);
     prometheus_counter(out, "gordian_leases_ended_total", "Sessions that were lost.",
                        counters->leases_ended);
-    prometheus_counter(out, "gordian_stalls_total", "Times the service itself stood still.",
+    prometheus_counter(out, "gordian_stalls_total", "Times the service itself stalled.",
                        counters->stalls);
     prometheus_value(out, "gordian_stalled_seconds_total", "counter",
-                     "How long it stood still; leases were extended by that time.",
+                     "Total time of the stalls; leases were extended by it.",
                      (double)counters->stalled_ms / 1000);
     prometheus_family(out, "gordian_loop_longest_seconds", "gauge",
                       "Longest time that the event loop was busy, by cause, in the last minutes.");
@@ -215,18 +214,18 @@ static void write_service(const struct api *api, struct output *out)
                   "gordian_log_lines_suppressed_total{reason=\"queue\"} %llu\n",
                   (unsigned long long)counters->log_suppressed,
                   (unsigned long long)counters->log_dropped);
-    prometheus_counter(out, "gordian_frames_total", "Frames taken in the binary form.",
+    prometheus_counter(out, "gordian_frames_total", "Frames received in the binary form.",
                        counters->frames);
-    prometheus_counter(out, "gordian_lines_total", "Lines taken in the line form.",
+    prometheus_counter(out, "gordian_lines_total", "Lines received in the line form.",
                        counters->lines);
     prometheus_counter(out, "gordian_received_bytes_total", "Bytes from clients.",
                        counters->bytes_in);
     prometheus_counter(out, "gordian_sent_bytes_total", "Bytes to clients.", counters->bytes_out);
     prometheus_counter(out, "gordian_errors_total", "Answers that were errors.", counters->errors);
-    prometheus_counter(out, "gordian_wrong_tokens_total", "Tokens shown that were wrong.",
+    prometheus_counter(out, "gordian_wrong_tokens_total", "Wrong tokens received.",
                        counters->wrong_tokens);
     prometheus_counter(out, "gordian_duplicates_total",
-                       "Events sent again that were there already.", counters->duplicates);
+                       "Duplicate events, sent again after a reconnect.", counters->duplicates);
     prometheus_counter(out, "gordian_throttled_total", "Times a client had to wait for its quota.",
                        counters->throttled);
     prometheus_histogram(out, "gordian_event_duration_seconds",
@@ -268,8 +267,8 @@ static void write_journal(const struct api *api, struct output *out)
                      "0: the journal or a snapshot cannot be written.",
                      store_healthy(api->store, &why) && !failing);
     prometheus_histogram(out, "gordian_journal_commit_duration_seconds",
-                         "How long commits of the journal took.", figures.commits,
-                         STORE_BUCKETS - 1, commit_bound, (double)figures.commit_ns / NS_A_SECOND);
+                         "Duration of commits of the journal.", figures.commits, STORE_BUCKETS - 1,
+                         commit_bound, (double)figures.commit_ns / NS_A_SECOND);
 }
 
 /* ------------------------------------------------------------------ HTTP and the process */
@@ -279,7 +278,7 @@ static void write_http(const struct api *api, struct output *out)
     static const char name[] = "gordian_http_requests_total";
     struct httpd_figures figures;
     httpd_figures(api->httpd, &figures);
-    prometheus_family(out, name, "counter", "Requests by the class of their answer.");
+    prometheus_family(out, name, "counter", "Requests by the class of their status.");
     for (int class = 2; class < 6; class ++)
         output_format(out, "%s{code=\"%dxx\"} %llu\n", name, class,
                       (unsigned long long)figures.requests[class]);
@@ -289,12 +288,12 @@ static void write_http(const struct api *api, struct output *out)
     prometheus_counter(out, "gordian_http_connections_total", "HTTP connections so far.",
                        figures.accepted);
     prometheus_counter(out, "gordian_http_refused_total",
-                       "HTTP connections dropped as there were too many.", figures.refused);
+                       "HTTP connections dropped because there were too many.", figures.refused);
     prometheus_counter(out, "gordian_http_cut_off_total", "HTTP clients that were too slow.",
                        figures.cut_off);
     if (api->tls)
         prometheus_gauge(out, "gordian_tls_certificate_expiry_timestamp_seconds",
-                         "When the certificate ends.", (double)tls_expires(api->tls));
+                         "Expiry time of the certificate.", (double)tls_expires(api->tls));
 }
 
 /* The standard process metrics of Prometheus clients. */

@@ -77,7 +77,7 @@ gordian_status server_check_path(const char *path, gordian_error *error)
         return fail(error, GORDIAN_STATUS_INPUT, "'%.200s': a socket's path has 1 to %zu bytes",
                     path, sizeof folder - 1);
     if (lstat(path, &found) == 0 && !S_ISSOCK(found.st_mode))
-        return fail(error, GORDIAN_STATUS_INPUT, "%.200s: exists and is no socket", path);
+        return fail(error, GORDIAN_STATUS_INPUT, "%.200s: exists and is not a socket", path);
     const char *slash = strrchr(path, '/');
     snprintf(folder, sizeof folder, "%.*s/", slash ? (int)(slash - path) : 1, slash ? path : ".");
     if (stat(folder, &found) != 0 && errno == ENOENT)

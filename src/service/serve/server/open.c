@@ -236,7 +236,7 @@ static gordian_status open_patiently(struct server *server, gordian_error *error
         if (!reached && (!server->options.store || tries == SOON_TRIES))
             break;
         if (reached)
-            server_log(server, 4, "%s: tries again", error->message);
+            server_log(server, 4, "%s: retrying", error->message);
         forget_state(server);
         sleep(1);
         *error = (gordian_error){0};
@@ -261,12 +261,12 @@ static gordian_status open_state(struct server *server, gordian_error *error)
         status = open_once(server, &trouble);
     }
     if (status == GORDIAN_STATUS_INPUT && server->bad_record)
-        return fail(error, status,
-                    "%.120s: record %llu of the journal is inconsistent: %.120s. Restore a backup, "
-                    "or start once with --repair: it moves what is behind the last good record "
-                    "aside",
-                    server->options.data ? server->options.data : "PostgreSQL",
-                    (unsigned long long)server->bad_record, trouble.message);
+        return fail(
+            error, status,
+            "%.120s: record %llu of the journal is inconsistent: %.120s. Restore a backup, or "
+            "start once with --repair: it moves aside the records after the last good one",
+            server->options.data ? server->options.data : "PostgreSQL",
+            (unsigned long long)server->bad_record, trouble.message);
     if (status != GORDIAN_OK && error)
         *error = trouble;
     return status;

@@ -101,7 +101,7 @@ bool server_ready(const struct server *server, const char **why)
     }
     if (!store_healthy(server->store, why))
         return false;
-    *why = "the database has not confirmed for a lease that this server leads";
+    *why = "the database has not confirmed this server's leadership for the length of a lease";
     return store_is_sure_leader(server->store);
 }
 

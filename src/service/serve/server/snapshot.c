@@ -218,7 +218,7 @@ static bool start_child(struct server *server)
     close(ends[1]);
     if (child->pid > 0) {
         child->fd = ends[0];
-        server_log(server, 7, "process %ld makes a snapshot", (long)child->pid);
+        server_log(server, 7, "process %ld is writing a snapshot", (long)child->pid);
         return true;
     }
     if (child->event)

@@ -205,7 +205,7 @@ static gordian_status check_contents(const struct folder *folder,
     found->made = folder_is_empty(contents, &folder->marker);
     if (options->fresh && !found->made)
         return fail(error, GORDIAN_STATUS_INPUT,
-                    "%.200s: there is a database already; --new makes one where there is none",
+                    "%.200s: there is already a database: use --new only where there is none",
                     folder->path);
     if (found->made && contents->others && !options->fresh)
         return fail(error, GORDIAN_STATUS_INPUT,

@@ -76,8 +76,7 @@ static void check_journal_end(struct store *store, const struct folder_past *pas
     } else {
         recovery->damaged = true;
         snprintf(recovery->what, sizeof recovery->what,
-                 "what follows record %llu fails its "
-                 "checksum%s",
+                 "the data after record %llu fails its checksum%s",
                  (unsigned long long)recovery->last,
                  recovery->end == JOURNAL_BROKEN ? ", in the middle of the file" : "");
     }

@@ -41,12 +41,12 @@ static gordian_status get_marker(struct marker *marker, gordian_error *error)
     if (got < 0)
         return fail_disk(error, errno);
     if (got != SIZE || memcmp(bytes, "GRDM", 4) != 0)
-        return fail(error, GORDIAN_STATUS_INPUT, "it is not one");
+        return fail(error, GORDIAN_STATUS_INPUT, "it is not a manifest");
     if (!is_old(bytes) && (wire_load32(bytes + 4) != crc32c(0, bytes + 8, 8) ||
                            wire_load32(bytes + HALF + 12) != crc32c(0, bytes + HALF, 12)))
         return fail(error, GORDIAN_STATUS_INPUT, "it fails its checksum");
     if (!is_old(bytes) && wire_load32(bytes + HALF + 8) != VERSION)
-        return fail(error, GORDIAN_STATUS_INPUT, "it is of version %u, this program reads %d",
+        return fail(error, GORDIAN_STATUS_INPUT, "it has version %u, this program reads %d",
                     wire_load32(bytes + HALF + 8), VERSION);
     marker->epoch = wire_load64(bytes + 8);
     marker->newest = wire_load64(bytes + HALF);

@@ -50,7 +50,7 @@ static gordian_status fail_gone(const struct store_options *options,
             strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &parts);
     }
     fail(error, GORDIAN_STATUS_END,
-         "that moment is not kept: the history starts at %s (UTC); use --keep-history of gordian "
+         "that time is before the start of the history, %s (UTC): use --keep-history of gordian "
          "serve to keep more",
          *text ? text : "no moment");
     return GORDIAN_STATUS_END;

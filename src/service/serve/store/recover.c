@@ -139,7 +139,7 @@ static gordian_status check_journal_file(struct recovery *recovery, size_t index
     }
     if (needed && !recovery->damaged && recovery->end != JOURNAL_ENDS &&
         index + 1 < recovery->numbers.count)
-        note_damage(recovery, "what follows record %llu fails its checksum",
+        note_damage(recovery, "the data after record %llu fails its checksum",
                     (unsigned long long)recovery->last);
     return GORDIAN_OK;
 }
@@ -163,7 +163,7 @@ gordian_status recovery_check(struct recovery *recovery, int folder, uint64_t ap
          i++)
         status = check_journal_file(recovery, i, folder, memory, error);
     if (status == GORDIAN_OK && !recovery->damaged && recovery->bad_snapshot && recovery->last == 0)
-        note_damage(recovery, "no snapshot is whole");
+        note_damage(recovery, "no snapshot is intact");
     return status;
 }
 

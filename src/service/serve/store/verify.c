@@ -56,10 +56,11 @@ static gordian_status verify_end(struct recovery *recovery, int folder, const ch
     char loss[200];
     folder_read_past(folder, &past);
     if (recovery->end == JOURNAL_TORN && !past.killed)
-        return fail(error, GORDIAN_STATUS_INPUT,
-                    "%.200s: what follows record %llu fails its checksum, although the service was "
-                    "stopped properly",
-                    path, (unsigned long long)recovery->last);
+        return fail(
+            error, GORDIAN_STATUS_INPUT,
+            "%.200s: the data after record %llu fails its checksum, although the service was "
+            "stopped properly",
+            path, (unsigned long long)recovery->last);
     recovery_judge_loss(recovery, &past);
     if (!recovery->lost)
         return GORDIAN_OK;
@@ -78,9 +79,10 @@ static gordian_status check_journal(struct recovery *recovery, int folder, uint6
     if (recovery->damaged)
         return fail(error, GORDIAN_STATUS_INPUT, "%.200s: %.200s", path, recovery->what);
     if (recovery->end == JOURNAL_BROKEN)
-        return fail(error, GORDIAN_STATUS_INPUT,
-                    "%.200s: what follows record %llu fails its checksum, in the middle of a file",
-                    path, (unsigned long long)recovery->last);
+        return fail(
+            error, GORDIAN_STATUS_INPUT,
+            "%.200s: the data after record %llu fails its checksum, in the middle of a file", path,
+            (unsigned long long)recovery->last);
     if (recovery->bad_snapshot)
         return fail(
             error, GORDIAN_STATUS_INPUT,

@@ -445,7 +445,8 @@ gordian_status served_remove_process(struct served *served, uint32_t process, go
         return fail(error, GORDIAN_STATUS_INPUT, "there is no process %u", process);
     size_t length = strlen(name);
     if (served->operations->forgets)
-        return fail(error, GORDIAN_STATUS_INPUT, "a process of a bank is removed by its exit only");
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "in a system that avoids deadlocks, only its exit removes a process");
     TRY(gordian_remove_process(served->system, process, error));
     reset_record(served, process);
     served->process_count--;
@@ -458,7 +459,8 @@ gordian_status served_weigh(struct served *served, uint32_t process, int64_t pri
                             gordian_error *error)
 {
     if (served->bank)
-        return fail(error, GORDIAN_STATUS_INPUT, "a bank has no priorities and costs");
+        return fail(error, GORDIAN_STATUS_INPUT,
+                    "a system that avoids deadlocks has no priorities or costs");
     TRY(gordian_set_priority(served->system, process, priority, error));
     return gordian_set_cost(served->system, process, cost, error);
 }

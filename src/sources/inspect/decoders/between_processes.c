@@ -88,8 +88,8 @@ static const char *unseen(const struct open_files *open_files)
     if (!open_files->unreadable)
         return "";
     return geteuid() == 0
-               ? "; processes of other users may also have it open, which CAP_SYS_PTRACE would show"
-               : "; processes of other users may also have it open, which root would see";
+               ? "; processes of other users may also have it open: use CAP_SYS_PTRACE to see them"
+               : "; processes of other users may also have it open: run as root to see them";
 }
 
 /* Adds holds for all threads of the processes that have the other end open. */

@@ -61,7 +61,7 @@ static bool explain_futex(struct process_snapshot *snapshot, uint32_t thread)
         snapshot, thread,
         sentence
             ? snapshot_format(snapshot, "sleeps %s", sentence)
-            : "sleeps on a futex that is no lock of glibc, and does not show which thread will "
+            : "sleeps on a futex that is not a glibc lock, and does not show which thread will "
               "wake it: start the program under 'gordian run', or install its symbols, to "
               "find out more",
         false);

@@ -551,7 +551,7 @@ static bool take_orphan(struct judgement *judgement, uint32_t thread, uint32_t l
     finding->word = policy.word == POLICY_LIKELY ? WORD_LIKELY : WORD_PROVED;
     finding->ends = policy.ends;
     finding->note =
-        "The owner is no thread of the process: it has ended, or belongs to the process "
+        "The owner is not a thread of the process: it has ended, or belongs to the process "
         "that this one was forked from.";
     if (policy.word == POLICY_LIKELY)
         finding->note = snapshot_format(snapshot, "%s Not proved: %s.", finding->note, policy.why);

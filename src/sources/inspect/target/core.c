@@ -378,14 +378,15 @@ static gordian_status check_program(struct core *core, const char *exe, gordian_
                     exe);
     if (machine != core->target.machine)
         return fail(error, GORDIAN_STATUS_INPUT,
-                    "--exe: '%s' is a program for another processor than the core's", exe);
+                    "--exe: '%s' is a program for a different processor than that of the core",
+                    exe);
     if (mapping && image_memory_id(&core->target, mapping->low, &theirs) && theirs.count &&
         !image_same_id(&ours, &theirs)) {
         char have[2 * IMAGE_ID_MOST + 1], want[2 * IMAGE_ID_MOST + 1];
         hex_of(&ours, have, sizeof have);
         hex_of(&theirs, want, sizeof want);
         return fail(error, GORDIAN_STATUS_INPUT,
-                    "'%s' is a core of another program than '%s': its build-id is %s, the "
+                    "'%s' is not a core of '%s': its build-id is %s, the "
                     "program's is %s: give the right program with --exe",
                     core->path, exe, want, *have ? have : "missing");
     }

@@ -5,14 +5,16 @@
 
 /* ------------------------------------------------------------------ the decision */
 
-static const char why_lent[] = "another process runs in the same memory, and could end it";
-static const char why_handler[] = "the program has signal handlers, and one of them could end it";
+static const char why_lent[] =
+    "another process runs in the same memory, and could end the deadlock";
+static const char why_handler[] =
+    "the program has signal handlers, and one of them could end the deadlock";
 static const char why_core[] = "a core does not show which signals have handlers";
-static const char why_timer[] = "a timer is armed (alarm, setitimer or timer_create), and its "
-                                "signal could end it";
+static const char why_timer[] =
+    "a timer is armed (alarm, setitimer or timer_create), and its signal could end the deadlock";
 static const char why_unasked[] = "it is unknown whether a timer is armed";
-static const char why_ring[] = "a process in it has an io_uring, and a request in it could end "
-                               "the wait";
+static const char why_ring[] =
+    "a process of the deadlock has an io_uring, and one of its requests could end the wait";
 static const char why_runs[] = "a thread that can reach the lock still runs, and could unlock it";
 static const char why_shared[] =
     "other processes may share the lock's memory, and could release it";
@@ -20,7 +22,7 @@ static const char why_unlocks[] =
     "this program has unlocked locks of other threads before, and could do so again";
 static const char why_signal[] = "a lock may be used as a signal here: another thread runs, and "
                                  "may be the one to unlock it";
-static const char why_acquire[] = "the main thread of Python is part of it, and a signal "
+static const char why_acquire[] = "the main thread of Python is part of the deadlock, and a signal "
                                   "interrupts its acquire()";
 static const char why_evidence[] =
     "a holder is not stored in its lock, but found by other evidence";

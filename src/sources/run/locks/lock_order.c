@@ -65,8 +65,7 @@ void order_disable(void)
     bool before = false;
     if (atomic_compare_exchange_strong(&full, &before, true)) {
         watch.potential = false;
-        watch_note(
-            "out of memory for lock orders: lock order inversions are not reported any more");
+        watch_note("out of memory for lock orders: lock order inversions are no longer reported");
     }
 }
 

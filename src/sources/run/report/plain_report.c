@@ -21,9 +21,9 @@ struct plain {
 
 static const char *const kinds[] = {
     [INCIDENT_DEADLOCK] = "deadlock",
-    [INCIDENT_OWNER_GONE] = "the owner of a lock is gone",
+    [INCIDENT_OWNER_GONE] = "the owner of a lock has ended",
     [INCIDENT_POTENTIAL] = "potential deadlock: lock orders contradict each other",
-    [INCIDENT_STALL] = "a wait takes long",
+    [INCIDENT_STALL] = "a wait takes a long time",
     [INCIDENT_STATUS] = "status",
     [INCIDENT_SUMMARY] = "summary",
 };

@@ -117,7 +117,7 @@ static void map_tally(const char *path)
 static const char *set_up_watcher(void)
 {
     if (!real_resolve())
-        return "this C library lacks functions that should be there";
+        return "this C library lacks required functions";
     const char *why = sanitizer_inside();
     if (why)
         return why;

@@ -91,6 +91,6 @@ void advice_find(struct advice *advice, const struct victim_settings *settings,
         say_why(advice, settings, member_session(sources, advice->victim));
     else
         snprintf(advice->why, sizeof advice->why,
-                 "this role may end none of the sessions: only a superuser, or the owner of a "
+                 "this role may not end any of the sessions: only a superuser, or the owner of a "
                  "prepared transaction, can");
 }

@@ -143,11 +143,13 @@ static const char *title_of(struct finding *finding, const struct deadlock *dead
     size_t sessions = deadlock->cycle_count;
     if (deadlock->threads)
         return finding_format(
-            finding, "%zu threads and %zu sessions wait for each other, which no server can see",
+            finding,
+            "%zu threads and %zu sessions wait for each other, which no single server can see",
             deadlock->threads, sessions - deadlock->threads);
     if (deadlock->server_count > 1)
         return finding_format(
-            finding, "%zu sessions of %zu servers wait for each other, which no server can see",
+            finding,
+            "%zu sessions of %zu servers wait for each other, which no single server can see",
             sessions, deadlock->server_count);
     return finding_format(finding, "%zu sessions wait for each other", sessions);
 }

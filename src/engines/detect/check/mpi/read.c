@@ -343,7 +343,7 @@ static gordian_status explain_line(void *context, const gordian_trace *trace,
                           "'%s': the holds of resource '%s' exceed its units",
                           trace_show(&item->word, shown), name);
     default:
-        return trace_fail(trace, &item->word, error, "'%s': more than resource '%s' has in all",
+        return trace_fail(trace, &item->word, error, "'%s': more units than resource '%s' has",
                           trace_show(&item->word, shown), name);
     }
 }

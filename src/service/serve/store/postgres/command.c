@@ -33,7 +33,7 @@ static gordian_status await_other(struct pg *pg, char to[STORE_ADDRESS], uint64_
             return GORDIAN_OK;
         usleep(10000);
     }
-    return fail(error, GORDIAN_STATUS_UNAVAILABLE, "the lead was not handed over within %d s",
+    return fail(error, GORDIAN_STATUS_UNAVAILABLE, "leadership was not handed over within %d s",
                 HAND_OVER_MS / 1000);
 }
 

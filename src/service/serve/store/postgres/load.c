@@ -95,7 +95,7 @@ static gordian_status read_snapshot(struct store *store, uint64_t at, gordian_er
     } while (status == GORDIAN_OK && !good && listed && listed != before);
     if (status == GORDIAN_OK && listed && !good)
         status = fail(error, GORDIAN_STATUS_INPUT,
-                      "no snapshot in the database is whole: restore a backup of it");
+                      "no snapshot in the database is intact: restore a backup of it");
     return status;
 }
 
@@ -153,8 +153,8 @@ static gordian_status check_end(const struct store *store, gordian_error *error)
     if (batch == pg->batch && last == store->last)
         return GORDIAN_OK;
     return fail(error, GORDIAN_STATUS_INPUT,
-                "records are missing: the journal ends with row %llu, record %llu, and row %llu,"
-                " record %llu, was committed: restore a backup of the database",
+                "records are missing: the journal ends with row %llu, record %llu, but row %llu, "
+                "record %llu, was committed: restore a backup of the database",
                 (unsigned long long)pg->batch, (unsigned long long)store->last,
                 (unsigned long long)batch, (unsigned long long)last);
 }
