@@ -37,7 +37,7 @@ gordian_status bench_open_gpu(struct bench *bench, struct gpu **gpu, struct gpu_
 {
     TRY(gpu_open_default(gpu, &bench->memory, bench->error));
     gpu_get_info(*gpu, info);
-    snprintf(bench->device, sizeof bench->device, "%.100s%s", info->name,
+    snprintf(bench->device, sizeof bench->device, "%.90s%s", info->name,
              info->emulated ? " (its times are meaningless)" : "");
     return GORDIAN_OK;
 }
