@@ -343,7 +343,7 @@ static const struct refusal refusals[] = {
      "f;\nret;\n}\n",
      6, "recursion"},
     {".func f();\n.entry k() {\ncall f;\nret;\n}\n", 3, "not available"},
-    {".entry a() {\nret;\n}\n.entry b() {\nret;\n}\n", 0, "which kernel"},
+    {".entry a() {\nret;\n}\n.entry b() {\nret;\n}\n", 0, "several kernels"},
     {".section .debug_str\n{\n", 1, "section"},
     {".loc 1 x 3\n", 1, "three numbers"},
     {".file x \"a\"\n", 1, "a number and a name"},

@@ -100,8 +100,8 @@ void collect_unseen(struct watching *watching, struct output *missed);
 /* Returns the exit status for what was found and what was not seen. */
 int watching_code(struct watching *watching);
 
-/* end_deadlocks.c: continues what --act requests, by the latest judgement. `begin`: also starts on new
- * deadlocks. */
+/* end_deadlocks.c: continues what --act requests, by the latest judgement. `begin`: also starts on
+ * new deadlocks. */
 void act_on_deadlocks(struct watching *watching, bool begin);
 
 /* loop.c. Returns the exit status. */
