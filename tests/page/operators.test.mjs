@@ -173,6 +173,6 @@ test('who may only look cannot end anybody', async (t) => {
     await page.keyboard.press('Enter');
     await page.getByRole('button', { name: 'Cancel its wait…' }).click();
     await page.getByRole('button', { name: 'Cancel its wait', exact: true }).click();
-    await until(async () => /does not permit/.test(await page.locator('#act').innerText()), 'it is refused');
+    await until(async () => /permission denied/.test(await page.locator('#act').innerText()), 'it is refused');
     assert.ok(await page.locator('#banner').isVisible());
 });
