@@ -235,7 +235,7 @@ def statement_that_waits_again(world):
 @case
 def own_detector_first(world):
     """A cycle that the server sees is the server's: its own error, and no cancel."""
-    world.admins[world.a].run("ALTER ROLE plain SET deadlock_timeout = '3s'")  # the watcher's own has 100 ms
+    world.admins[world.a].run("ALTER ROLE plain SET deadlock_timeout = '10s'")  # long enough for a busy watcher
     watch = world.watch("--act", "cancel", world.a.address(user="watcher"))
     one, two = crosswise(world, user="plain")
     watch.await_text("deadlock 1")
